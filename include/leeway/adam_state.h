@@ -1,8 +1,9 @@
 // Encodes the two moments of Adam in one byte an element, as in arXiv 2409.12517, for checkpoints
 // and sharded optimizers.
 //
-// The first moment becomes E4M3 (precision), the second E5M2 (range; never negative, but signs are
-// kept), rounded to nearest, with one scale for the whole span, usually a parameter shard:
+// The first moment becomes E4M3, for precision; the second E5M2, for range (it is never negative,
+// but its sign is kept). Values are rounded to nearest, with one scale for the whole span, usually
+// a parameter shard:
 // code = round(x * scale), scale = largest code / largest |x|. Codes and scales do not depend on
 // the processor, nor on the floating-point mode the caller has set.
 //
@@ -21,26 +22,27 @@ inline namespace v0 {
 
 // How moments are encoded. Decoding needs none of these options.
 struct AdamState8Options {
-  // Code of the largest first moment: 448, the largest E4M3 value of OCP FP8, or 240, the largest
-  // on devices that keep the top exponent for NaN and infinities. Codes are OCP's either way.
+  // The largest first moment gets this code: 448, the largest E4M3 value of OCP FP8, or 240, the
+  // largest on devices that keep the top exponent for NaN and infinities. Codes are OCP's in both
+  // cases.
   float first_max = 448.0f;
-  // Round scales down to powers of two; scaling then changes no significand.
+  // Round scales down to powers of two, so that scaling changes no significand.
   bool power_of_two_scale = false;
   // Values below the smallest subnormal, m = 2^-9 (first) or 2^-16 (second) after scaling, become
   // +-m with probability |x|/m and else zero, instead of being rounded. Small moments then decay to
   // zero on average and not all at once. All other values are rounded to nearest.
   bool stochastic_flush = false;
-  // Keys of the flush's random draws. `step` is the optimizer's step; without it each element draws
-  // the same every time. `first_element` is the index of the span's first element in the whole
+  // Keys of the random draws of stochastic_flush. `step` is the optimizer's step; if it stays the
+  // same, so do all draws. `first_element` is the index of the span's first element in the whole
   // state.
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
   std::uint64_t first_element = 0;
 };
 
-// Writes the codes of `moment`, one byte for each element, and returns the scale that decodes them:
-// finite and > 0. Returns kInvalidArgument and writes nothing if the sizes differ or first_max is
-// neither 448 nor 240.
+// Writes the codes of `moment`, one byte for each element. Returns the scale that decodes them,
+// which is finite and > 0. Returns kInvalidArgument and writes nothing if the sizes differ or
+// first_max is neither 448 nor 240.
 LEEWAY_EXPORT Result<float> encode_adam_first(std::span<const float> moment,
                                               std::span<std::uint8_t> codes,
                                               const AdamState8Options& options = {});

@@ -17,11 +17,11 @@
 namespace leeway {
 inline namespace v0 {
 
-// `native` sends elements of any type as they lie in memory, bit for bit. The others re-encode
-// float32, float16 and bfloat16 tensors. The number in each comment is bits per element, scales
-// included, without the header of 1 to 4 bytes a packet. float16 and bfloat16 tensors give the same
-// bytes as the same values in float32. Decoded values are summed in float32 and rounded to the
-// tensor's type once.
+// Payload formats. `native` sends elements of any type as they lie in memory, bit for bit. The
+// others re-encode float32, float16 and bfloat16 tensors. The number in each comment is bits per
+// element, scales included, without the header of 1 to 4 bytes a packet. float16 and bfloat16
+// tensors give the same bytes as the same values in float32. Decoded values are summed in float32
+// and rounded to the tensor's type once.
 enum class Codec : std::uint8_t {
   native = 0,
   fp32,            // 32
@@ -57,7 +57,7 @@ inline constexpr int kCodecCount = 19;
 LEEWAY_EXPORT std::string_view to_string(Codec codec);
 LEEWAY_EXPORT Result<Codec> parse_codec_name(std::string_view name);
 
-// Which of the two representable neighbours of a value is sent.
+// How a value is rounded: which of its two representable neighbours is sent.
 enum class Rounding : std::uint8_t {
   automatic = 0,  // stochastic in reductions by codecs below 16 bits, nearest everywhere else
   // Nearest, ties to even. Least error of a single value, but biased: errors of many ranks do not
@@ -76,8 +76,8 @@ enum class ScaleRule : std::uint8_t {
   // the rule with the least error for each format: even for mxfp4, ceil for mxfp8_e4m3, floor for
   // the others
   automatic = 0,
-  // the rule of the OCP specification's example: from the largest power of two in the block's
-  // maximum; clips
+  // the rule of the OCP specification's example: the scale follows from the largest power of two in
+  // the block's maximum; clips
   floor,
   even,  // like floor, after rounding the maximum to the element's precision
   ceil,  // the smallest scale that does not clip
@@ -90,10 +90,9 @@ LEEWAY_EXPORT std::string_view to_string(ScaleRule rule);
 // in it.
 //
 // `automatic` starts with fp8_e4m3_block and chooses again every 16 reductions of the communicator,
-// from statistics that all ranks exchanged 16 reductions before. It takes the fewest bits whose
-// noise (quantisation and packet loss) leaves the gradient above the sqrt(3) rule of arXiv
-// 2505.19115. Among the formats of that size it takes the one that suits the measured spread of
-// log2|x|.
+// from statistics that all ranks exchanged 16 reductions before. It takes the fewest bits that keep
+// the gradient above sqrt(3) times the noise of quantisation and packet loss (arXiv 2505.19115).
+// Among the formats of that size it takes the one that suits the measured spread of log2|x|.
 struct CodecOptions {
   Codec codec = Codec::native;                  // the format
   Rounding rounding = Rounding::automatic;      // how values are rounded
@@ -102,7 +101,8 @@ struct CodecOptions {
   bool rotate = false;
   // int8: clip at ACIQ's optimum for a Laplace distribution of the packet's mean magnitude. Biased.
   bool clip = false;
-  // luq: independent draws that are sent and averaged, 1 .. 4. Bytes grow with it, variance falls.
+  // luq: independent draws that are sent and averaged, 1 .. 4. More draws mean more bytes and less
+  // variance.
   std::uint8_t draws = 1;
   std::uint16_t kept = 2;   // sparse: elements sent of each group, 1 .. group - 1
   std::uint16_t group = 4;  // sparse: 2, 4, 8, 16, 32 or 256
@@ -143,11 +143,11 @@ struct PacketPlace {
 // Most elements in a packet.
 inline constexpr std::size_t kPacketElementsMax = 16384;
 
-// One packet's payload, encoded as in reductions (also with the same meaning of
-// Rounding::automatic). For experiments, and for authors of a PayloadSource. Pure functions,
-// thread-safe. Tensors are float32, float16 or bfloat16. kInvalidArgument: options that validate()
-// refuses, Codec::automatic, another type, more than kPacketElementsMax elements, a place that is
-// no multiple of 32, or a number of bytes other than encoded_bytes().
+// Encode and decode the payload of one packet as reductions do (also as to Rounding::automatic).
+// For experiments, and for authors of a PayloadSource. Pure functions, thread-safe. Tensors are
+// float32, float16 or bfloat16. kInvalidArgument: options that validate() refuses,
+// Codec::automatic, another type, more than kPacketElementsMax elements, a first_element that is no
+// multiple of 32, or a number of bytes other than encoded_bytes().
 LEEWAY_EXPORT Result<std::size_t> encoded_bytes(const CodecOptions& options, DataType dtype,
                                                 std::size_t elements);
 LEEWAY_EXPORT Status encode_packet(const CodecOptions& options, ConstTensorView elements,

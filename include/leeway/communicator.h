@@ -48,14 +48,14 @@ class [[nodiscard]] LEEWAY_EXPORT Work {
   // Like wait(), but for `patience` at most. Returns true if the operation is done. For a caller
   // that must look at something else now and then, such as an interpreter at its signals.
   bool wait_for(Duration patience);
-  // Like done(), but takes part in the work first, if no other thread drives. Never blocks.
+  // Like done(), but takes a step of progress first, if no other thread drives. Never blocks.
   bool test();
 
-  // Calls `callback` once, when the operation is done: on the thread that finds that out, or at
-  // once if it is done already. The callback should only queue further work. It may start
-  // operations and destroy communicators, which are then aborted. It must not block; blocking calls
-  // in it are kInvalidArgument. A wait() on another thread may return before the callback runs.
-  // Without an operation it is never called.
+  // Calls `callback` once, when the operation is done: at once if it is done already, else on the
+  // thread that finds it done. The callback should only queue further work. It may start operations
+  // and destroy communicators, which are then aborted. It must not block; blocking calls in it are
+  // kInvalidArgument. A wait() on another thread may return before the callback runs. If this
+  // handle has no operation, the callback is never called.
   void on_done(std::function<void()> callback);
 
   // Drives progress until all are done. Returns the first error, in the order of `works`, if any.
@@ -99,7 +99,7 @@ class [[nodiscard]] LEEWAY_EXPORT Allocation {
  public:
   // An object without memory.
   Allocation() = default;
-  // Page-aligned, zeros at first.
+  // Page-aligned memory, zeros at first.
   std::byte* data() const { return memory_.data(); }
   std::size_t size() const { return memory_.size(); }  // as asked for
   // The same memory as elements of T.
@@ -107,7 +107,7 @@ class [[nodiscard]] LEEWAY_EXPORT Allocation {
   std::span<T> as() const {
     return {reinterpret_cast<T*>(memory_.data()), memory_.size() / sizeof(T)};
   }
-  // Returns true if all ranks map the memory. If not, calls work all the same.
+  // Returns true if all ranks map the memory, so that calls copy less. Otherwise calls work, too.
   bool direct() const { return direct_; }
 
  private:
@@ -123,7 +123,7 @@ class Communicator;
 // destructor and moves.
 class [[nodiscard]] LEEWAY_EXPORT PendingCommunicator {
  public:
-  // A handle without a call.
+  // A handle that stands for no call.
   PendingCommunicator() = default;
   PendingCommunicator(PendingCommunicator&&) noexcept = default;
   // Moves the call to this object. The call that this object held before is aborted if it is not
@@ -136,14 +136,15 @@ class [[nodiscard]] LEEWAY_EXPORT PendingCommunicator {
   bool valid() const { return state_ != nullptr; }
   // Returns true if wait() would return at once. Costs one atomic load.
   bool done() const;
-  // Calls `callback` once, when the call is done, on the thread that finds that out; at once if it
-  // is done already. The rules of Work::on_done() hold.
+  // Calls `callback` once, when the call is done: at once if it is done already, else on the thread
+  // that finds it done. The rules of Work::on_done() hold.
   void on_done(std::function<void()> callback);
-  // Waits until the call is done, and hands over the communicator or the error. kInvalidArgument:
-  // it was handed over before, there is no call, or a callback waits for a call that is not done.
+  // Waits until the call is done, and hands over the communicator or the error. Returns
+  // kInvalidArgument if the outcome was handed over before, if there is no call, or in a callback
+  // if the call is not done.
   Result<std::unique_ptr<Communicator>> wait();
-  // Aborts the call: it is done now, with kCancelled. Ranks that wait for this one are told, and
-  // fail.
+  // Aborts the call, which then is done, with kCancelled. Ranks that wait for this one are told,
+  // and fail.
   void abort();
 
  private:
@@ -159,24 +160,24 @@ class [[nodiscard]] LEEWAY_EXPORT PendingCommunicator {
 // elements.
 //
 // An operation whose arguments are wrong returns kInvalidArgument or kUnsupported before anything
-// is sent. One rank sends another at most 2^22 datagrams in one operation (kResourceExhausted).
-// Input and output must not overlap, except where an operation says how it works in place. The
-// output of an operation that fails may hold anything.
+// is sent. An operation in which one rank would send another more than 2^22 datagrams returns
+// kResourceExhausted. Input and output must not overlap, except where an operation says how it
+// works in place. The output of an operation that fails may hold anything.
 class LEEWAY_EXPORT Communicator {
  public:
   // Joins the group. Blocks until all ranks have met at the rendezvous, or fails within
   // options.join_timeout, naming the ranks that are missing.
   static Result<std::unique_ptr<Communicator>> create(const Options& options);
-  // The same in the background, on a thread of its own.
+  // Like create(options), but in the background, on a thread of its own.
   static PendingCommunicator create_async(const Options& options);
 
-  // The same over a transport that the caller brings, which must be connected already
+  // Like create(options), but over a transport of the caller's, which must be connected already
   // (transport.h). All ranks must use this function. They still meet at options.rendezvous, to
   // agree on the settings that must be equal in a group, and prove that every rank hears every
   // other. options.transport, bind_address and socket_buffer_bytes are ignored; injected faults,
-  // window_bytes and multicast apply. If it fails, it destroys the transport: kInvalidArgument (no
-  // transport, or its limits are too small), kMismatch (ranks bring transports of different names),
-  // and the errors of create(options).
+  // window_bytes and multicast apply. If the function fails, it destroys the transport. Errors:
+  // kInvalidArgument (no transport, or its limits are too small), kMismatch (ranks bring transports
+  // of different names), and those of create(options).
   static Result<std::unique_ptr<Communicator>> create(const Options& options,
                                                       std::unique_ptr<DatagramTransport> transport);
 
@@ -186,58 +187,59 @@ class LEEWAY_EXPORT Communicator {
       int size, const Options& options = {});
 
   // Leaves the group, within a few round trips if all peers answer. Operations in flight have 64
-  // retransmission time-outs of the slowest link to finish; then they fail with kCancelled. Peers
-  // that still lack data are then served for 64 time-outs: at least 4 s, and at most the longer of
-  // 5 s and 16 time-outs. Then good-bye is repeated until each peer has answered. To a dead peer it
-  // is repeated for 2 s, or 12 times if that takes longer.
+  // retransmission time-outs of the slowest link to finish; then they fail with kCancelled. Next,
+  // peers that still lack data are served for 64 time-outs: at least 4 s, and at most the longer of
+  // 5 s and 16 time-outs. Last, a good-bye is sent to each peer until it answers, but to a dead
+  // peer for 2 s only, or 12 times if that takes longer.
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
   // Makes a communicator of the ranks that give the same color, ordered by key, and by rank where
   // keys are equal. All ranks of this communicator must call it, in the order of their collectives.
-  // The new one shares sockets, thread and paths with this one, costs one round trip, and may
-  // outlive it. The result is null if the color is kNoColor. Errors are those of an exact
+  // The new communicator shares sockets, thread and paths with this one, costs one round trip, and
+  // may outlive this one. The result is null if the color is kNoColor. Errors are those of an exact
   // collective with the deadline options().join_timeout; kMismatch if other ranks call something
   // else.
   static constexpr int kNoColor = -1;
   Result<std::unique_ptr<Communicator>> split(int color, int key);
-  // The same without blocking. The call is done when all ranks have called split() or
+  // Like split(), but does not block. The call is done when all ranks have called split() or
   // split_async(). It needs no thread, and may outlive this communicator.
   PendingCommunicator split_async(int color, int key);
 
-  // Makes a communicator without the excluded ranks. Those need not call this function, and may be
-  // dead. All others call it with the same excluded ranks, in any order. Works after abort() too.
-  // kInvalidArgument: an excluded rank does not exist, is this rank itself, or all are excluded.
-  // kUnavailable: not all others called with the same ranks within options().join_timeout; the text
-  // names the silent ranks by their new numbers.
+  // Makes a communicator without the excluded ranks, which need not call this function and may be
+  // dead. All other ranks call it with the same excluded ranks, in any order. Works after abort()
+  // too. kInvalidArgument: an excluded rank does not exist, is this rank itself, or all are
+  // excluded. kUnavailable: not all other ranks called with the same excluded ranks within
+  // options().join_timeout; the text names the silent ranks by their new numbers.
   Result<std::unique_ptr<Communicator>> shrink(std::span<const Rank> excluded);
-  // The same in the background, on a thread of its own. May outlive this communicator.
+  // Like shrink(), but in the background, on a thread of its own. The call may outlive this
+  // communicator.
   PendingCommunicator shrink_async(std::span<const Rank> excluded);
 
-  // Aborts at once, without waiting for other ranks. Everything in flight fails with kCancelled and
-  // its memory is free; later calls fail too. Peers are told once. May be called from any thread,
-  // also from one that is not in a call. Afterwards only the destructor, shrink() and the getters
-  // may be used.
+  // Aborts at once, without waiting for other ranks. Operations in flight fail with kCancelled, and
+  // their buffers are free for the caller; later calls fail too. Peers are told once. May be called
+  // from any thread, also from one that is not in a call. Afterwards only the destructor, shrink()
+  // and the getters may be used.
   void abort();
 
   // kOk, or the reason why calls fail: kPeerLost (a peer is dead, or counts this rank as dead),
   // kCancelled (abort()), or the error that ended the transport. Any thread; state() is one atomic
   // load.
   StatusCode state() const;
-  // The same with a text.
+  // Like state(), with a text.
   Status status() const;
-  // Returns true if a peer has left (destroyed or aborted its communicator) or is dead. Sends to a
-  // peer that left complete, whether the peer took them or not. Sends to a dead peer fail, and so
-  // do exact receives from either. Any thread.
+  // Returns true if a peer has left (destroyed or aborted its communicator) or is dead. A send to a
+  // peer that has left succeeds, whether the peer took it or not; a send to a dead peer fails.
+  // Exact receives from peers that have left or are dead fail. Any thread.
   bool peer_left() const;
 
   Rank rank() const;                   // rank of this process, 0 .. size() - 1
   int size() const;                    // number of ranks in the group
   const Options& options() const;      // as given to create(); `congestion` as resolved
   std::size_t datagram_bytes() const;  // largest datagram sent; all ranks agree on it
-  // Never automatic. custom for the caller's own; shm if all peers are reached through memory,
-  // mixed if some are.
+  // Never `automatic`. `custom` is the caller's own; `shm` means that memory reaches all peers,
+  // `mixed` that it reaches some.
   TransportKind transport() const;
 
   // Reduces in place: data becomes the reduction over all ranks.
@@ -255,21 +257,22 @@ class LEEWAY_EXPORT Communicator {
                                           const CollectiveOptions& options = {});
   Work reduce_scatter_async(ConstTensorView input, TensorView output,
                             const CollectiveOptions& options = {});
-  // The same with blocks of different lengths in input; output.count is the length of this rank's
-  // own block. All ranks must give the same counts, displacements may differ. kMismatch names ranks
-  // whose counts differ.
+  // Like the function above, but the blocks of input have different lengths; output.count is the
+  // length of this rank's own block. All ranks must give the same counts; displacements may differ.
+  // kMismatch names ranks whose counts differ.
   Result<CollectiveReport> reduce_scatter(ConstTensorView input, const Blocks& blocks,
                                           TensorView output, const CollectiveOptions& options = {});
   Work reduce_scatter_async(ConstTensorView input, const Blocks& blocks, TensorView output,
                             const CollectiveOptions& options = {});
 
-  // output.count == size * input.count; block i comes from rank i. Exact only (for lossy spreads
-  // see Replica). To work in place, input is this rank's own block of output.
+  // output.count == size * input.count; block i comes from rank i. Delivery must be exact (Replica
+  // has lossy spreads). To work in place, input is this rank's own block of output.
   Result<CollectiveReport> all_gather(ConstTensorView input, TensorView output,
                                       const CollectiveOptions& options = {});
   Work all_gather_async(ConstTensorView input, TensorView output,
                         const CollectiveOptions& options = {});
-  // The same with blocks of different lengths in output; the rules are those of reduce_scatter.
+  // Like the function above, but the blocks of output have different lengths, under the rules of
+  // reduce_scatter.
   Result<CollectiveReport> all_gather(ConstTensorView input, TensorView output,
                                       const Blocks& blocks, const CollectiveOptions& options = {});
   Work all_gather_async(ConstTensorView input, TensorView output, const Blocks& blocks,
@@ -280,7 +283,7 @@ class LEEWAY_EXPORT Communicator {
                                      const CollectiveOptions& options = {});
   Work broadcast_async(TensorView data, Rank root, const CollectiveOptions& options = {});
 
-  // `output` is used on the root only.
+  // The root's output becomes the reduction; others are not used.
   Result<CollectiveReport> reduce(ConstTensorView input, TensorView output, Rank root,
                                   const CollectiveOptions& options = {});
   Work reduce_async(ConstTensorView input, TensorView output, Rank root,
@@ -305,26 +308,27 @@ class LEEWAY_EXPORT Communicator {
                                       const CollectiveOptions& options = {});
   Work all_to_all_async(ConstTensorView input, TensorView output,
                         const CollectiveOptions& options = {});
-  // The same with blocks of different lengths: block j of input goes to rank j, block i of output
-  // comes from rank i. Each rank gives its own counts. If a sender and its receiver disagree about
-  // a block, both fail with kMismatch, naming ranks and counts.
+  // Like the function above, but blocks have different lengths: block j of input goes to rank j,
+  // block i of output comes from rank i. Each rank gives its own counts. If a sender and its
+  // receiver disagree about a block, both fail with kMismatch, naming ranks and counts.
   Result<CollectiveReport> all_to_all(ConstTensorView input, const Blocks& input_blocks,
                                       TensorView output, const Blocks& output_blocks,
                                       const CollectiveOptions& options = {});
   Work all_to_all_async(ConstTensorView input, const Blocks& input_blocks, TensorView output,
                         const Blocks& output_blocks, const CollectiveOptions& options = {});
 
-  // Sends and receives are matched per ordered pair of ranks and options.tag, in order of issue;
-  // types must agree. output.count is the most that a receive takes: CollectiveReport::messages
-  // says how many elements came and from which rank. A longer message fails on both sides
-  // (kMismatch), unless its send is done already. A single send of up to 64 KiB is done when its
-  // data has been copied, unless 64 such sends are still on their way to that rank. Its message
-  // arrives even if the receive comes after the send's deadline. A send whose receiver gave up is
-  // done, too. A receive from kAnyRank takes the next message of its tag from any rank. Receives of
-  // that tag that are issued after it wait until it has a message. If a receive from one rank fails
-  // by its deadline, its message counts as received: the next receive takes the message after it.
-  // If a receive from kAnyRank fails before a message has come, no message counts as received, and
-  // the same holds for receives that waited behind it: a later message is for the next receive.
+  // A send is matched with a receive of the same ordered pair of ranks and options.tag, in order of
+  // issue; types must agree. output.count is the most that a receive takes:
+  // CollectiveReport::messages says how many elements came and from which rank. A longer message
+  // fails on both sides (kMismatch), unless its send is done already. A single send of up to 64 KiB
+  // is done when its data has been copied, unless 64 such sends are still on their way to that
+  // rank. Its message arrives even if the receive comes after the send's deadline. A send whose
+  // receiver gave up is done, too. A receive from kAnyRank takes the next message of its tag from
+  // any rank. Later receives of the same tag wait until it has a message. If a receive from one
+  // rank fails by its deadline, its message counts as received: the next receive takes the message
+  // after it. If a receive from kAnyRank fails before a message has come, no message counts as
+  // received, and the same holds for receives that waited behind it: a later message is for the
+  // next receive.
   Result<CollectiveReport> send(ConstTensorView input, Rank peer,
                                 const CollectiveOptions& options = {});
   Work send_async(ConstTensorView input, Rank peer, const CollectiveOptions& options = {});
@@ -332,12 +336,12 @@ class LEEWAY_EXPORT Communicator {
                                 const CollectiveOptions& options = {});
   Work recv_async(TensorView output, Rank peer, const CollectiveOptions& options = {});
 
-  // Runs sends and receives of any number and order as one operation, which is done when all are.
-  // None waits for another, but those of one pair and tag are matched in the order given here. A
-  // message from this rank to itself is copied; it needs a send and a receive in the same call. An
-  // operation with a failed message ends when all messages are done or the deadline has come. It
-  // returns the first failure, or else an error that names the rank that owes most. The span is
-  // copied; options.tag is ignored.
+  // Runs any number of sends and receives as one operation, which is done when all of them are. No
+  // message waits for another, but those of one pair of ranks and one tag are matched in the order
+  // given here. A message from this rank to itself is copied; it needs a send and a receive in the
+  // same call. If a message fails, the operation ends when all others are done or the deadline has
+  // come, and returns the first failure. If only the deadline ends it, the error names the rank
+  // that owes most. The span is copied; options.tag is ignored.
   Result<CollectiveReport> exchange(std::span<const Message> messages,
                                     const CollectiveOptions& options = {});
   Work exchange_async(std::span<const Message> messages, const CollectiveOptions& options = {});
@@ -355,16 +359,16 @@ class LEEWAY_EXPORT Communicator {
 
   // Allocates memory for tensors, which the other ranks of a host can read. A large exact
   // all_reduce between such tensors copies only the result. All ranks must call it with the same
-  // size, in the order of their collectives. If not all ranks share memory, or there is no room for
-  // it, the result is ordinary memory. So it is in communicators of split() and shrink(). Groups
-  // that do not share memory (counter near_calls is absent) do not compare such calls. Errors:
+  // size, in the order of their collectives. The result is ordinary memory if not all ranks share
+  // memory, if there is no room for it, and in communicators of split() and shrink(). Groups that
+  // do not share memory (they have no counter near_calls) do not check the sizes. Errors:
   // kInvalidArgument (no bytes), and those of an exact collective with the deadline
   // options().join_timeout.
   Result<Allocation> allocate(std::size_t bytes);
 
   // Tells the library that a payload source has encoded a chunk, or that a sink has used one
-  // (leeway/payload.h): the thread that drives this communicator then asks them. May be called from
-  // any thread while this object lives, as often as needed; takes about a microsecond.
+  // (leeway/payload.h): the thread that drives this communicator then asks source and sink. May be
+  // called from any thread while this object lives, as often as needed; takes about a microsecond.
   void notify_payload();
 
   // Counters since creation, as pairs of name and value: datagrams refused by reason, rounds,

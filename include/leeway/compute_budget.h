@@ -53,11 +53,12 @@ struct ComputeThreshold {
 // NOLINTNEXTLINE(readability-identifier-naming)
 inline constexpr ComputeThreshold no_threshold{ComputeThreshold::Kind::none};
 // The threshold at which the measured steps would have completed the most work per time, equal on
-// all ranks. There is none before the first measurement, nor if latencies vary too little to gain.
+// all ranks. No step is stopped before the first measurement, nor if latencies vary too little to
+// gain.
 // NOLINTNEXTLINE(readability-identifier-naming)
 inline constexpr ComputeThreshold auto_threshold{ComputeThreshold::Kind::automatic};
 
-// The divisor of an average, as weight() gives it.
+// The number that weight() returns, the divisor of an average.
 enum class Normalisation : std::uint8_t {
   realised_weight = 0,  // completed micro-batches; unbiased, whatever was dropped or lost
   // Planned micro-batches, like the paper's code: the gradient shrinks by the part that was
@@ -65,8 +66,8 @@ enum class Normalisation : std::uint8_t {
   fixed_maximum,
 };
 
-// How dropped micro-batches are compensated. With extra_steps and requeue, steps_due() grows until
-// as many micro-batches were completed as were planned.
+// How a job makes up for dropped micro-batches. With extra_steps and requeue, steps_due() grows
+// until as many micro-batches were completed as were planned.
 enum class DropCompensation : std::uint8_t {
   none = 0,
   extra_steps,  // the extra steps take new data
@@ -80,7 +81,7 @@ struct ComputeBudgetOptions {
   // How long a step may compute before it joins the reduction.
   ComputeThreshold threshold = auto_threshold;
   std::uint64_t warm_up_steps = 6;  // first steps, in which nothing is stopped or measured
-  // Micro-batches of a step completed even if its time is over; 0 .. micro_batches.
+  // Micro-batches that each step completes even if its time is over; 0 .. micro_batches.
   std::uint32_t micro_batches_min = 1;
   Normalisation normalisation = Normalisation::realised_weight;  // the divisor of an average
   DropCompensation compensation = DropCompensation::none;        // for dropped micro-batches
@@ -89,9 +90,10 @@ struct ComputeBudgetOptions {
   // these steps. With 0 there is no exchange, and global counts come from synchronize(); not
   // allowed with the automatic threshold.
   std::uint32_t window_steps = 44;
-  // A new estimate replaces the one in force after `reestimate_steps` steps. It also does if the
-  // mean latency of a micro-batch differs by more than the fraction `drift_tolerance` from the one
-  // that the estimate in force is based on. A 0 in either disables its condition.
+  // A new estimate of the threshold replaces the one in force after `reestimate_steps` steps, or
+  // earlier if the mean latency of a micro-batch has changed by more than the fraction
+  // `drift_tolerance` since the one in force was made. If either option is 0, its condition does
+  // not count.
   std::uint64_t reestimate_steps = 1000;
   double drift_tolerance = 0.1;
   Duration exchange_deadline = std::chrono::seconds(30);
@@ -113,8 +115,8 @@ struct ComputeCounts {
   std::uint64_t dropped = 0;        // micro-batches planned and not completed
   // micro-batches among `dropped` that were begun, and given up by should_stop()
   std::uint64_t aborted = 0;
-  // Readings of a clock that went back, or ahead by more than an hour within a step. A step back
-  // counts as no time, a step ahead as an hour.
+  // Clock readings that lie before the previous one, or more than an hour after it, within a step.
+  // The time in between counts as zero, or as an hour.
   std::uint64_t clock_clamps = 0;
   // Device times that are NaN, negative or above an hour. The host's time counts instead.
   std::uint64_t latency_clamps = 0;
@@ -183,22 +185,22 @@ class LEEWAY_EXPORT ComputeBudget {
   // micro-batch does not count; then leave the loop.
   bool should_stop();
 
-  // These three describe the current step, or the last one if none runs.
+  // The next three functions describe the current step, or between steps the last one.
   double weight() const;            // CollectiveOptions::weight for the step's gradient
   std::uint32_t completed() const;  // micro-batches completed
   MicroBatchRange dropped() const;  // micro-batches planned and not completed; for the data loader
   // Number, in this rank's order of data, of the micro-batch that next_micro_batch() asked for.
   std::uint64_t micro_batch() const;
-  // Steps still to run until the ranks have completed as many micro-batches as `steps_planned`
-  // steps plan. More than the planned steps if drops are compensated. The same on all ranks at the
-  // same step; exact after synchronize().
+  // Returns how many steps are still to run: `steps_planned` less the steps that ended. If drops
+  // are compensated, as many steps more as make up for the micro-batches dropped so far. The same
+  // on all ranks at the same step; exact after synchronize().
   std::uint64_t steps_due(std::uint64_t steps_planned) const;
 
   Duration threshold() const;  // the threshold in force; Duration::max() if none
   // Counts of what was computed, dropped and exchanged so far.
   ComputeStatistics statistics() const;
-  // Returns the error of the last exchange that failed; else an error if the threshold is below
-  // every micro-batch; else ok.
+  // Returns the error of the last exchange that failed; else an error if the threshold is shorter
+  // than every micro-batch; else ok.
   Status status() const;
 
   // Collective: brings statistics().global up to date. Call it between steps.

@@ -1,8 +1,8 @@
 // Late work: a contribution that missed its round is carried into the next one, with its weight.
 //
-// Under a lossy delivery an owner settles its shard without the ranks that come too late, and their
-// work of that step is lost. With LateWork such a rank adds the contribution that was missed to its
-// next one:
+// Under a lossy delivery an owner settles its shard without the ranks that come too late, so their
+// work of that step is lost. With LateWork such a rank adds the missed contribution to its next
+// one:
 //
 //   LateWork late(gradient.size());
 //   ... each step, with options.op = avg and options.weight = units behind `gradient`:
@@ -13,13 +13,13 @@
 // Nothing is summed twice. A contribution is carried only to an owner that has said that it used
 // none of its packets (PeerReport::missed), and only as a whole: if a flow was used in part, the
 // estimator compensates for the rest already. An owner that does not answer counts as having used
-// it. The part that a rank adds to its own shard is never late. Carrying is limited to one round: a
-// carried contribution that is missed again is dropped, and so is the kept one if a step ends
-// without a report. An all_reduce of fewer datagrams than ranks has other owners in every call
-// (CollectiveReport::owners): contributions that it misses are dropped, too.
+// the contribution. The part that a rank adds to its own shard is never late. Carrying is limited
+// to one round: a carried contribution that is missed again is dropped, and so is a kept one if a
+// step ends without a report. An all_reduce of fewer datagrams than ranks has other owners in every
+// call (CollectiveReport::owners), so contributions that it misses are dropped, too.
 //
-// Off unless used, because it is biased: a carried gradient is that of the step before, and its
-// rank weighs double where it arrives and nothing where it missed. Formulas and measurements:
+// LateWork is biased: a carried gradient is that of the step before, and its rank weighs double
+// where it arrives and nothing where it missed. Formulas and measurements:
 // src/math/estimate/README.md, "Late work". Do not combine it with horvitz_thompson or augmented on
 // shards of one packet: their weights 1/q compensate for lost packets already.
 //
@@ -40,7 +40,7 @@
 namespace leeway {
 inline namespace v0 {
 
-// Counts since creation. A contribution to the shard of one owner counts as one.
+// Counts since creation. A gradient is one contribution for each owner of a shard.
 struct LateWorkStatistics {
   std::uint64_t missed = 0;   // contributions that their owner did not use
   std::uint64_t carried = 0;  // contributions that were added to a later call
@@ -59,8 +59,8 @@ class LEEWAY_EXPORT LateWork {
   // Call before each reduction, with its gradient and options. Adds the contributions that were
   // missed last time to `gradient`, and keeps a copy of the gradient as it was. Sets
   // options.confirm_use. options.owner_weights then points into this object until the next call.
-  // Returns kInvalidArgument and changes nothing for another size, another op, or owner_weights set
-  // by the caller.
+  // Returns kInvalidArgument and changes nothing if the size or op is wrong, or the caller has set
+  // owner_weights.
   Status add_to(std::span<float> gradient, CollectiveOptions& options);
 
   // Records which owners missed the contribution. Call after a reduction that succeeded.

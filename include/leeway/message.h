@@ -1,4 +1,4 @@
-// Messages between two ranks. A group of sends and receives consists of them.
+// The messages between two ranks that Communicator::exchange() sends and receives.
 #pragma once
 
 #include <cstdint>

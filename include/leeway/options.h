@@ -29,8 +29,8 @@ class Rendezvous;
 
 // How contributions become one value, element by element, in the order of the ranks. Sums and
 // products of f16, bf16, f8e4m3 and f8e5m2 are formed in float32 and rounded once, after the last
-// rank. For booleans sum and max mean bor, prod and min mean band; avg and premul_sum are
-// kUnsupported. For floating types band, bor and bxor are kUnsupported.
+// rank. For booleans sum and max mean bor, prod and min mean band; avg and premul_sum of booleans
+// are kUnsupported. For floating types band, bor and bxor are kUnsupported.
 enum class ReduceOp : std::uint8_t {
   sum = 0,  // sum over all ranks; integers wrap
   // The mean per unit of work (CollectiveOptions::weight). For integers: the sum, which wraps,
@@ -106,8 +106,8 @@ class Scalar {
  private:
   template <typename T>
   constexpr bool fits_real() const {
-    // The largest value plus one, a power of two. The largest value itself may be rounded up when
-    // it becomes a double.
+    // The largest value plus one: a power of two, so exact. The largest value itself may be rounded
+    // up when it becomes a double.
     constexpr double kBeyond =
         2.0 * static_cast<double>(std::uint64_t{1} << (std::numeric_limits<T>::digits - 1));
     const bool in_range =
@@ -130,18 +130,19 @@ class Scalar {
 enum class Estimator : std::uint8_t {
   zero_fill = 0,  // lost contributions count as zero; biased, a baseline for debugging
   ratio,          // divide by the weight that arrived (the rule of arXiv 2507.07114)
-  // Like ratio, but the owner's own contribution is subject to a virtual loss. Unbiased if all
-  // links lose packets with equal probability and something arrives. For weighted averages, weights
-  // must also be distributed alike on all ranks.
+  // Like ratio, but the owner's own contribution is also dropped at random, as if it crossed the
+  // network. Unbiased if all links lose packets with equal probability and something arrives. For
+  // weighted averages, weights must also be distributed alike on all ranks.
   symmetric_ratio,
-  // The owner's contribution has its exact share; the others are rescaled among themselves
+  // The owner's own contribution has its exact share; the others make up for losses among
+  // themselves
   stratified,
-  // Each link is rescaled by its realised rate n_i/k_i. Unbiased on unequal and bursty links,
-  // because an owner that got no packet of a contribution asks for it again until the deadline.
-  // all_reduce does so always, other reductions for contributions of fewer than 64 packets to an
-  // owner. If the deadline comes first, rates of earlier calls compensate for all but about a tenth
-  // of what is cut. CollectiveReport says how many contributions were fetched, and how many are
-  // missing.
+  // The packets that came from rank i are multiplied by n_i/k_i, packets sent over packets arrived.
+  // Unbiased on unequal and bursty links, because an owner that got no packet of a contribution
+  // asks for it again until the deadline. all_reduce does so always, other reductions for
+  // contributions of fewer than 64 packets to an owner. If the deadline comes first, rates of
+  // earlier calls compensate for all but about a tenth of what is cut. CollectiveReport says how
+  // many contributions were fetched, and how many are missing.
   horvitz_thompson,
   // Horvitz-Thompson around a control variate: less variance, unbiased under the same conditions
   augmented,
@@ -166,13 +167,13 @@ struct Delivery {
   Kind kind = Kind::exact;  // the class
   // Bounded only: fraction of packets that may stay lost, 0 .. 1
   double loss_max = 0.0;
-  // Counts from submission. At the deadline exact fails, and the others return what they have
+  // Time since submission. At the deadline exact fails, and the others return what they have
   // received so far. A lossy all_reduce uses contributions that come in the first half of the time.
-  // In a call by sites, those of the own site must come in the first quarter. The rest of the time
-  // is for spreading the result.
+  // In a call by sites, contributions from the rank's own site must come in the first quarter. The
+  // rest of the time is for spreading the result.
   Duration deadline = std::chrono::seconds(60);
 };
-// As a deadline: none. The call ends when it is done, or when a peer is dead
+// A deadline that never comes. The call ends when it is done, or when a peer is dead
 // (Options::peer_timeout). It waits for a live rank that is busy with something else, however long.
 inline constexpr Duration no_deadline = Duration::max();  // NOLINT(readability-identifier-naming)
 
@@ -268,24 +269,25 @@ struct CollectiveOptions {
   // empty, the owner's own contribution serves as the guess. Read until the call completes.
   std::span<const float> control_variate{};
 
-  // Error feedback. Holds what this rank's encoding of earlier calls left out; it is added to the
-  // contribution before encoding. On return it holds what this call left out. float32, as the
-  // tensor must be (kUnsupported for float16 and bfloat16), with the input's full count, zeros
-  // before the first call, one per tensor. Over steps it compensates for the bias of nearest
-  // rounding, but single results stay biased. It does not hold what packet loss took. If the
-  // contribution to an owner has weight 0, that owner's part stays in it for a later call. If
-  // empty, there is no error feedback.
+  // Error feedback. Holds what this rank's encoding of earlier calls left out; the call adds it to
+  // the contribution before encoding. On return it holds what this call's encoding left out, but
+  // not what packet loss took. float32, as the tensor must be (kUnsupported for float16 and
+  // bfloat16), with the input's full count, zeros before the first call, one per tensor. Over steps
+  // it compensates for the bias of nearest rounding, but single results stay biased. If the
+  // contribution to an owner has weight 0, that owner's part stays in the residual for a later
+  // call. If empty, there is no error feedback.
   std::span<float> residual{};
 
-  // Encode, sum and decode instead of the library; give both or neither (leeway/payload.h says for
-  // which calls). The tensors then have a size and a type, and their memory is not touched.
+  // The caller's code that encodes, sums and decodes instead of the library; give both or neither
+  // (leeway/payload.h says for which calls). Tensors then have a size and a type, and their memory
+  // is not touched.
   PayloadSource* source = nullptr;
   PayloadSink* sink = nullptr;
 };
 
 // Loss and other faults, injected on the receiving side of any transport. A keyed hash of a
-// packet's address and attempt decides, so the same seed loses the same packets whatever the
-// timing. Probabilities are 0 .. 1.
+// packet's ranks, round, half, index and attempt decides, so the same seed loses the same packets
+// whatever the timing. Probabilities are 0 .. 1.
 struct FaultOptions {
   double loss = 0.0;  // fraction of datagrams lost
   // Mean length of a loss burst, in packets of one flow; 1 = independent losses
@@ -328,8 +330,8 @@ enum class TransportKind : std::uint8_t {
 LEEWAY_EXPORT std::string_view to_string(TransportKind kind);
 LEEWAY_EXPORT Result<TransportKind> parse_transport(std::string_view name);
 
-// Congestion control: what paces all datagrams that a process sends. It belongs to the process:
-// communicators with different settings do not share a socket.
+// Congestion control: how the datagrams that a process sends are paced. A process paces each socket
+// in one way, so communicators with different settings do not share a socket.
 enum class CongestionControl : std::uint8_t {
   none = 0,   // limited by credit and sockets only; for a machine or a network of one's own
   fixed,      // at Options::rate_bits_per_second
@@ -388,7 +390,7 @@ struct Options {
   // LEEWAY_TLS_CA, LEEWAY_TLS_CERT, LEEWAY_TLS_KEY: PEM files, instead of a secret file or in
   // addition to it. Ranks then prove at the rendezvous that an authority has named them members of
   // one job: each certificate has the alternative name URI:urn:leeway:JOB. docs/wide-area.md makes
-  // them in five lines. Ranks then meet over TCP, or need a secret file besides.
+  // such files in five lines. With certificates but no secret file, ranks must meet over TCP.
   std::string tls_ca;
   std::string tls_certificate;
   std::string tls_key;                               // only its owner may be able to read it
@@ -403,10 +405,10 @@ struct Options {
   std::size_t datagram_bytes = 0;
   // LEEWAY_SOCKET_BUFFER_BYTES: for each direction. 0 means 8 MiB, or as much as the kernel allows
   std::size_t socket_buffer_bytes = 0;
-  // LEEWAY_WINDOW_BYTES: most bytes in flight to one peer on one lane; equal on all ranks; never
-  // more than this rank's share of the peer's receive buffer. 0 means 1 MiB. With congestion
-  // control, the limit is that share or 64 MiB divided by the number of peers, whichever is more,
-  // and 0 means this limit
+  // LEEWAY_WINDOW_BYTES: most bytes in flight to one peer on one lane; equal on all ranks. 0 means
+  // 1 MiB. It is never more than this rank's share of the peer's receive buffer. With congestion
+  // control, the upper limit is that share or 64 MiB divided by the number of peers, whichever is
+  // more, and 0 means this limit
   std::size_t window_bytes = 0;
   // LEEWAY_CONGESTION: automatic, none, fixed, scavenger, wan or fabric
   CongestionControl congestion = CongestionControl::automatic;
@@ -415,10 +417,11 @@ struct Options {
   std::uint64_t rate_bits_per_second = 0;
   // LEEWAY_SITE: the name of this rank's site; "host" means the host itself. Used if all ranks name
   // their site, and there are several sites with equally many ranks. Large all_reduces,
-  // reduce_scatters and all_gathers then go inside sites and between them: a site of h ranks sends
-  // 1/h of the bytes. CollectiveReport::sites says which calls did, and what that means for
-  // estimators. Results are equal on all ranks, but rounded otherwise than without sites. If empty,
-  // calls go straight between all ranks, as in all communicators that split() and shrink() make.
+  // reduce_scatters and all_gathers then go inside sites and between them, so that a site of h
+  // ranks sends 1/h of the bytes to other sites. CollectiveReport::sites says which calls did, and
+  // what that means for estimators. Results are equal on all ranks, but rounded otherwise than
+  // without sites. If empty, calls go straight between all ranks, as in all communicators that
+  // split() and shrink() make.
   std::string site;
   // LEEWAY_LANES, 1 .. 8, equal on all ranks: number of lanes that this process has over UDP. Each
   // has a socket, a thread and, with LEEWAY_PORT, the next port of its own. One thread moves some
@@ -466,8 +469,8 @@ struct Options {
     // variables that give them are not read. LEEWAY_RENDEZVOUS is read.
     from_caller,
   };
-  // Reads the variables of launchers and LEEWAY_*. A variable that is empty or does not parse is an
-  // error.
+  // Reads environment variables: LEEWAY_* and those of launchers. A variable that is empty or does
+  // not parse is an error.
   LEEWAY_EXPORT static Result<Options> from_environment(
       Membership membership = Membership::from_environment);
 };

@@ -53,7 +53,7 @@ inline namespace v0 {
 // The two halves of a call. In the reduce half every rank contributes to the block that a rank
 // owns. In the spread half an owner's block goes to the others.
 enum class PayloadHalf : std::uint8_t { reduce = 0, spread };
-// "contribution to" or "block of", for error texts.
+// Returns "contribution to" or "block of", for error texts.
 LEEWAY_EXPORT const char* to_string(PayloadHalf half);
 
 // The unit in which sources and sinks work: a run of packets of one block.
@@ -65,12 +65,13 @@ struct PayloadChunk {
   std::size_t elements = 0;                // number of elements
   std::uint32_t packets = 0;               // number of packets in which they travel
   std::size_t bytes = 0;                   // total size of the packets, which are adjacent
-  // Position of the first element, as counted for keyed random bits: element i of the chunk has
-  // position + i. A multiple of 32.
+  // Number of the first element for keyed random bits, a multiple of 32: element i of the chunk has
+  // number position + i.
   std::uint64_t position = 0;
 };
 
-// How a call is cut, on this rank. A value; every rank computes it by the same arithmetic.
+// How the tensor of a call is cut, as this rank sees it. Every rank computes it by the same
+// arithmetic.
 class LEEWAY_EXPORT PayloadLayout {
  public:
   // A block of one rank.
@@ -119,8 +120,8 @@ class LEEWAY_EXPORT PayloadLayout {
   // Number of chunks in a block, and one of these chunks: index < chunks().
   std::uint32_t chunks(PayloadHalf which, Rank owner) const;
   PayloadChunk chunk(PayloadHalf which, Rank owner, std::uint32_t index) const;
-  // Bytes of landing memory: for contributions to this rank's block, and for other ranks' blocks.
-  // take() points into it.
+  // Bytes of landing memory, for contributions to this rank's block and for other ranks' blocks.
+  // The data that take() gets lie in it.
   std::size_t landing_bytes() const;
 };
 
@@ -178,17 +179,18 @@ class LEEWAY_EXPORT PayloadSink {
   // Hands over a chunk. In the reduce half it belongs to this rank's block, and contributions come
   // by rising rank. To get the same bits as other ranks, sum in this order, rounding each product
   // and each sum. For rotated codecs sum encoded contributions first, then rotate back, then add
-  // the own one. If the reduced chunk is spread, all ranks must hold the elements that decode from
-  // its encoded form.
-  // In the spread half it belongs to the owner's block, with one contribution. Packets with factor
-  // 0 did not arrive by the deadline: under an exact spread their elements become zeros, under a
-  // lossy one they stay as they were.
+  // this rank's own contribution. If the reduced chunk is spread, all ranks must hold the elements
+  // that decode from its encoded form.
+  //
+  // In the spread half the chunk belongs to the owner's block, with one contribution. Packets with
+  // factor 0 did not arrive by the deadline: under an exact spread their elements become zeros,
+  // under a lossy one they stay as they were.
   virtual void take(const PayloadChunk& chunk,
                     std::span<const PayloadContribution> contributions) = 0;
 
   // Returns true if the sink is done with the chunk and, in the reduce half, the result is in
-  // place. Called in the order of take(), again until true. The sink has the call's deadline once
-  // more, counted from the last take().
+  // place. Called in the order of take(), again until true. After the last take() the sink has as
+  // much time again as the call's deadline.
   virtual bool used(const PayloadChunk& chunk) = 0;
 };
 

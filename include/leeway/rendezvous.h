@@ -92,12 +92,12 @@ class LEEWAY_EXPORT Rendezvous {
 // Without a secret anyone may write, and public addresses are refused.
 class LEEWAY_EXPORT TcpRendezvous final : public Rendezvous {
  public:
-  // Credentials that decide who may connect.
+  // Credentials that decide who may connect to the server.
   struct Security {
     std::string secret_file;  // as Options::secret_file; on both sides; may be empty
     std::string secret;       // as Options::secret, instead of a file
     bool insecure = false;    // as Options::insecure
-    // As in Options; on both sides; may be empty
+    // As in Options. Needed by the server and all clients, or by none
     std::string tls_ca;
     std::string tls_certificate;
     std::string tls_key;
@@ -108,14 +108,14 @@ class LEEWAY_EXPORT TcpRendezvous final : public Rendezvous {
   // one process, objects of the same address share one server.
   static Result<std::shared_ptr<TcpRendezvous>> serve(std::string_view address,
                                                       const Security& security);
-  // The same without a secret.
+  // Like the function above, without a secret.
   static Result<std::shared_ptr<TcpRendezvous>> serve(std::string_view address);
 
   // A client of the server at "host:port". It connects when it is first used, and waits for a
   // server that is not there yet. An error means that the address is malformed.
   static Result<std::shared_ptr<TcpRendezvous>> connect(std::string_view address,
                                                         const Security& security);
-  // The same without a secret.
+  // Like the function above, without a secret.
   static Result<std::shared_ptr<TcpRendezvous>> connect(std::string_view address);
 
   ~TcpRendezvous() override;
@@ -137,9 +137,9 @@ class LEEWAY_EXPORT TcpRendezvous final : public Rendezvous {
   const std::shared_ptr<Rendezvous> store_;
 };
 
-// A folder that all ranks see, such as one on NFS. Each key is a file, which appears by a rename.
-// Waiting polls, 1 ms to 50 ms apart. Each meeting leaves one small file; the caller must remove
-// the folder.
+// A store that is a folder which all ranks see, such as one on NFS. Each key is a file, which
+// appears by a rename. Waiting polls, 1 ms to 50 ms apart. Each meeting leaves one small file; the
+// caller must remove the folder.
 class LEEWAY_EXPORT FileRendezvous final : public Rendezvous {
  public:
   // Creates the folder if it does not exist.
@@ -153,7 +153,7 @@ class LEEWAY_EXPORT FileRendezvous final : public Rendezvous {
   const std::string folder_;
 };
 
-// The memory of one process, for ranks that are threads.
+// A store in the memory of one process, for ranks that are threads.
 class LEEWAY_EXPORT InprocRendezvous final : public Rendezvous {
  public:
   InprocRendezvous();

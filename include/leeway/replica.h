@@ -53,7 +53,8 @@ struct DriftReport {
   std::uint32_t age_max_seen = 0;
   double age_mean = 0.0;  // over blocks and broadcasts; p/(1-p) when losses are independent
   std::uint64_t blocks_refreshed = 0;  // blocks that were requested because of age_max, and arrived
-  // [a] = number of block-steps spent at age a; the last bin holds that age and above
+  // [a] counts a block once for each step that it spent at age a; the last bin counts higher ages,
+  // too
   std::vector<std::uint64_t> age_histogram;
 };
 
@@ -61,8 +62,9 @@ struct DriftReport {
 // a time. All ranks must make the same calls in the same order.
 class LEEWAY_EXPORT Replica {
  public:
-  // `parameters` must stay valid. They must hold the same values on all ranks; otherwise call
-  // synchronize() first. Calls fail with kCancelled once the communicator has been destroyed.
+  // Makes a replica of `parameters`, which must stay valid. They must hold the same values on all
+  // ranks; otherwise call synchronize() first. Calls fail with kCancelled once the communicator has
+  // been destroyed.
   static Result<std::unique_ptr<Replica>> create(Communicator& communicator,
                                                  std::span<float> parameters,
                                                  const ReplicaOptions& options = {});
@@ -89,8 +91,8 @@ class LEEWAY_EXPORT Replica {
   // Exact: makes all replicas bitwise equal to the owners' values.
   Result<CollectiveReport> synchronize();
 
-  // Distance of the replicas, as measured so far and as predicted. Ages and loss are those of this
-  // rank.
+  // Distance of the replicas, as measured so far and as predicted. Ages and loss are this rank's
+  // own.
   DriftReport drift() const;
 
  private:

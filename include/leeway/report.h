@@ -30,9 +30,8 @@ struct PeerReport {
   bool missed = false;
 };
 
-// Effective number of contributors over the packets of the shard this rank owns (its own
-// contribution counts). For a rank that owns nothing the histogram is zeros, and min and mean are
-// the number of ranks.
+// How many ranks contributed to each packet of the shard that this rank owns, itself included. For
+// a rank that owns nothing the histogram is zeros, and min and mean are the number of ranks.
 struct ContributorStats {
   std::uint32_t min = 0;                 // contributors of the packet that has the fewest
   double mean = 0.0;                     // over packets
@@ -49,10 +48,10 @@ struct PhaseTimes {
 };
 
 // Size of the gradient against the noise that quantisation and packet loss put on it. Figures are
-// per element of the shard this rank owns and per unit of work; those of a sum are those of its
-// average. They are estimated from a sample of the packets and from the weights by which the
-// arrived contributions were summed, so they cover any pattern of loss. Only float32 sums and
-// averages that are lossy or re-encoded are measured.
+// per element of the shard this rank owns and per unit of work; a sum has the figures of the
+// average of the same contributions. They are estimated from a sample of the packets and from the
+// weights by which the arrived contributions were summed, so they cover any pattern of loss. Only
+// float32 sums and averages that are lossy or re-encoded are measured.
 //
 // A single operation's mean squares may be negative where noise dominates. To judge a training run,
 // average them over steps and form the ratio of the averages. A rank's own contribution stands for
@@ -105,10 +104,12 @@ struct CollectiveReport {
   // 1 - arrived/expected of the packets sent to this rank, over all peers and both halves, after
   // repair
   double loss = 0.0;
-  // The same without repaired packets: fraction of packets of which all copies were lost or late
+  // Like `loss`, but repaired packets count as lost: fraction of packets of which all copies were
+  // lost or late
   double loss_first_pass = 0.0;
   // Bytes that this rank had sent when the call was done: datagram payload, headers, repairs and
-  // copies included. 0 over shared memory. A send of a copied message may be done before it leaves
+  // copies included. 0 over shared memory. A send whose message was copied may be done before the
+  // message leaves
   std::uint64_t bytes_sent = 0;
   PhaseTimes times;
   // A deadline ended the operation, rather than completeness or a quiet network: this rank's
@@ -116,8 +117,8 @@ struct CollectiveReport {
   bool deadline_cut = false;
   // This rank's result is whole: elements_missing is 0, and with sites every rank of this site was
   // heard. In an operation that gives all ranks the same result, the ranks whose results are
-  // complete hold the same bits. This says nothing about other ranks' results. Where that matters,
-  // confirm it among them (a 1 each, exact all_reduce, min).
+  // complete hold the same bits. This says nothing about other ranks' results. To learn whether all
+  // results are complete, reduce the flag with an exact all_reduce and min.
   bool complete = true;
   // Result elements that no packet brought (spread half). With sites this is an upper bound
   std::uint64_t elements_missing = 0;

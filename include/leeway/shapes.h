@@ -1,4 +1,4 @@
-// Shapes of collectives beyond equal blocks in rank order.
+// Blocks of different lengths, for collectives that divide a buffer unequally.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,8 @@ struct Blocks {
   // reduce_scatter.
   std::span<const std::size_t> displacements;
 
-  // Deliberately not an aggregate: braces without a value in a call always mean default options.
+  // A constructor, so that this is no aggregate: empty braces in a call always mean default
+  // options.
   explicit Blocks(std::span<const std::size_t> counts_in,
                   std::span<const std::size_t> displacements_in = {})
       : counts(counts_in), displacements(displacements_in) {}

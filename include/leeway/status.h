@@ -79,8 +79,8 @@ class [[nodiscard]] Status {
   const char* c_str() const { return text_.data(); }
 
  private:
-  // Does not copy the text of a success. The datapath makes and copies successes, which so cost two
-  // stores each.
+  // Does not copy the text of a success. The datapath makes and copies successes, so each costs
+  // only two stores.
   void copy_text(const Status& other) {
     text_[0] = '\0';
     if (!other.ok())

@@ -76,8 +76,8 @@ struct TransportLimits {
   std::size_t train_datagrams_max = 0;  // most datagrams in a train
   std::size_t train_slices_max = 0;     // most slices in a train
   // Payload bytes, from all senders together, that are certain to be queued for this rank before
-  // anything is dropped. Senders keep less than that in flight. At least one datagram for each
-  // peer.
+  // anything is dropped. Senders keep less than that in flight. There must be room for at least one
+  // datagram of each peer.
   std::size_t receive_buffer_bytes = 0;
   // The transport takes trains to kEveryRank. Leeway finds out which ranks receive them.
   bool multicast = false;
@@ -96,7 +96,7 @@ struct TransportCounters {
   std::uint64_t receive_calls = 0;   // receive calls to the system or the device
   std::uint64_t from_strangers = 0;  // datagrams of unknown addresses, dropped
   std::uint64_t oversized = 0;       // datagrams that the kernel truncated, dropped
-  // Trains dropped after an error (datagrams, without UDP_SEGMENT)
+  // Trains dropped after an error; without UDP_SEGMENT, datagrams
   std::uint64_t send_errors = 0;
   // Datagrams copied into the transport's own memory before the device could read them
   std::uint64_t datagrams_copied = 0;
@@ -134,17 +134,16 @@ class LEEWAY_EXPORT DatagramTransport {
   virtual std::size_t send(std::span<const Train> trains) = 0;
 
   // Number of trains, of those taken, whose memory is still being read and must not change: always
-  // the latest ones. 0 if send() copies. Each call counts anew, so the number falls without other
-  // calls.
+  // the latest ones. 0 if send() copies. The number is determined anew at each call.
   virtual std::size_t borrowed() { return 0; }
 
   // Fills `out` with datagrams that are here now, without blocking, and returns how many. Datagrams
   // of the previous call become invalid.
   virtual std::size_t receive(std::span<Received> out) = 0;
 
-  // Blocks until the first of these: a datagram is here, the transport can send again after a short
-  // send(), borrowed() fell, status() changed, wake() was called, or `timeout` passed. Spurious
-  // returns are allowed.
+  // Blocks until the first of these: a datagram is here, the transport can send again after a
+  // send() that took too few trains, borrowed() fell, status() changed, wake() was called, or
+  // `timeout` passed. Spurious returns are allowed.
   virtual void wait(Duration timeout) = 0;
 
   // Makes a wait() in progress, or the next one, return at once. May be called from any thread.
@@ -155,16 +154,16 @@ class LEEWAY_EXPORT DatagramTransport {
   virtual TransportCounters counters() const = 0;
 
   // Returns an error when the transport can never work again, for example because its device is
-  // gone. The text names the device and what to do; open calls fail with it. From then on send()
-  // takes and drops everything, nothing is borrowed, and nothing arrives. By reference, because it
-  // is called after every step: the object lives as long as the transport.
+  // gone. The text names the device and what to do; open calls fail with this error. From then on
+  // send() takes and drops everything, nothing is borrowed, and nothing arrives. Returns a
+  // reference, valid as long as the transport, because it is called after every step.
   virtual const Status& status() const {
     static const Status ok;
     return ok;
   }
 
-  // Limits for trains to and from one peer, if better than limits(). Only `intact` is used. It may
-  // change while the transport runs, between calls.
+  // Limits for trains to and from one peer, if better than limits(). Leeway uses only `intact`,
+  // which may change between calls while the transport runs.
   virtual const TransportLimits& limits_to(Rank peer) const {
     (void)peer;
     return limits();

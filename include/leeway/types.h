@@ -17,12 +17,12 @@ inline namespace v0 {
 using Rank = std::uint16_t;
 // No rank at all.
 inline constexpr Rank kNoRank = 0xFFFF;
-// As the peer of a receive: the rank that sends next. The report names it.
+// As the peer of a receive: whichever rank sends next. The report names that rank.
 inline constexpr Rank kAnyRank = 0xFFFD;
 // As a destination: every other rank at once, if the transport and the network have multicast.
 inline constexpr Rank kEveryRank = 0xFFFE;
 
-// A length of time. Any integral std::chrono duration that is no finer converts.
+// A length of time. A std::chrono duration converts if it is integral and no finer than this.
 using Duration = std::chrono::nanoseconds;
 // Memory to read, never owned.
 using ByteSpan = std::span<const std::byte>;
@@ -56,8 +56,8 @@ struct Half {
 struct BFloat16 {
   std::uint16_t bits;  // sign, 8 of exponent, 7 of significand
 };
-// Storage of one FP8 value of OCP OFP8 1.0, whose largest finite value is 448. No infinity.
-// Arithmetic happens in float32 and saturates.
+// Storage of one FP8 value of OCP OFP8 1.0. The largest finite value is 448, and there is no
+// infinity. Arithmetic happens in float32 and saturates.
 struct F8E4M3 {
   std::uint8_t bits;  // sign, 4 of exponent, 3 of significand
 };
@@ -94,8 +94,8 @@ constexpr bool is_floating(DataType type) {
   return type == DataType::f32 || type == DataType::f64 || type == DataType::f16 ||
          type == DataType::bf16 || type == DataType::f8e4m3 || type == DataType::f8e5m2;
 }
-// nccl-tests' spelling: "float", "double", "half", "bfloat16", "int8", "int32", "int64", "uint8",
-// "uint32", "uint64", "f8e4m3", "f8e5m2"; and "bool".
+// Returns the name as nccl-tests spells it: "float", "double", "half", "bfloat16", "int8", "int32",
+// "int64", "uint8", "uint32", "uint64", "f8e4m3", "f8e5m2"; and "bool".
 LEEWAY_EXPORT std::string_view to_string(DataType type);
 
 // NOLINTBEGIN(readability-identifier-naming): as the standard library's traits
@@ -160,8 +160,8 @@ struct DataTypeOf<bool> {
 // A read-only view of `count` contiguous elements of one type. Never owns. A span of a supported
 // element type converts implicitly, so calls read `comm.all_reduce(std::span(gradient), options)`.
 //
-// There is no default view: braces without a value in a call always mean default options. A view of
-// no elements is {nullptr, 0, type}.
+// There is no default view, so empty braces in a call always mean default options. A view of no
+// elements is {nullptr, 0, type}.
 struct ConstTensorView {
   const void* data;   // the first element, aligned for its type (not checked)
   std::size_t count;  // elements, not bytes

@@ -1,6 +1,6 @@
-// One seed of the adversary swarm: exact calls of a sealed job. Attackers change its store and its
-// network traffic. Each call ends with the right result or with an error. No nonce is used twice.
-// No datagram is opened twice, or without its sender having sealed it.
+// One seed of the adversary swarm. A sealed job makes exact calls, while attackers change its store
+// and network traffic. Each call must end with the right result or an error. No nonce may be used
+// twice. A datagram may be opened only once, and only if its sender sealed it.
 #pragma once
 
 #include <cstdint>

@@ -19,10 +19,10 @@ namespace {
 
 constexpr std::uint16_t kFirstPort = 5000;
 constexpr std::size_t kSeenMax = 256;
-// After this time nothing may be open: it is several times the longest silence that a peer may
-// have.
+// No call may be open this long after the tampering ended. Several times the longest time for which
+// a peer may be silent.
 constexpr Duration kPatience = 60s;
-// Time within which all members of a group must have been heard.
+// Time within which a process must have heard from all members of its group.
 constexpr Duration kProofTime = 10s;
 constexpr std::uint64_t kEventsMax = 2'000'000;
 
@@ -45,7 +45,7 @@ struct Job::Membership {
   Rank self = 0;
   std::vector<std::size_t> processes;  // by rank
   std::vector<std::unique_ptr<Call>> calls;
-  // Time of the next probe, until all others were heard; no value afterwards.
+  // Time of the next probe. Has no value once all other members were heard.
   std::optional<Instant> probe_at;
   Duration pause = 2ms;
   Instant proof_end;
@@ -100,8 +100,8 @@ keys::Key Job::random_key() {
 
 void Job::make_processes() {
   const std::uint32_t count = dice_.between(2, 4);
-  // Key phases are short, so that keys change again while messages about earlier changes are still
-  // on their way.
+  // Keys rotate often, so that a process changes keys again while messages about an earlier change
+  // are still under way.
   const seal::Rotation rotation{.datagrams = dice_.magnitude(2, 2000),
                                 .time = std::chrono::milliseconds(dice_.magnitude(10, 10'000)),
                                 .old_phase = std::chrono::milliseconds(dice_.magnitude(10, 3000))};
@@ -131,8 +131,8 @@ rv::LocalConfiguration Job::configuration(const Meeting& meeting, Rank rank) con
   return local;
 }
 
-// All processes, or some of them, meet as a group. Any of them is rank 0. A process that refuses
-// what it reads does not take part.
+// Lets all processes, or some of them, meet as a group, with any of them as rank 0. A process that
+// refuses what it reads in the store does not join.
 void Job::meet(std::uint32_t number) {
   Meeting meeting{.number = number, .name = dice_.between(1, 1u << 30)};
   for (std::size_t at = 0; at < processes_.size(); ++at) {
@@ -180,7 +180,8 @@ void Job::meet(std::uint32_t number) {
   }
 }
 
-// Reads the group's table as rendezvous/meeting_guest.cc does. Returns false if it is refused.
+// Reads the group's table as rendezvous/meeting_guest.cc does. Returns false if the table is
+// refused.
 bool Job::hear(Meeting& meeting, Rank rank, ByteSpan value) {
   const rv::LocalConfiguration local = configuration(meeting, rank);
   const auto welcome = rv::parse_welcome(value, local.size);
@@ -192,7 +193,7 @@ bool Job::hear(Meeting& meeting, Rank rank, ByteSpan value) {
   return true;
 }
 
-// Gives each member of the group a slot, and keys where the process has none yet, as
+// Gives each member of the group a slot in the process. Sets keys for members without keys, as
 // communicator/udp_endpoint.cc and communicator/sealing.cc do.
 bool Job::introduce(Process& process, const Meeting& meeting, std::vector<Rank>& slots) {
   const keys::JoinedKeys& keys = *meeting.group.keys;
@@ -242,8 +243,8 @@ void Job::join(Process& process, std::unique_ptr<Meeting> meeting) {
   process.memberships.push_back(std::move(membership));
 }
 
-// Sends probes until all others were heard, as driving::Channel::prove_paths() does. No call begins
-// before that.
+// Sends probes until all other members were heard, as driving::Channel::prove_paths() does. No call
+// begins before.
 void Job::prove(Process& process) {
   for (auto& membership : process.memberships) {
     if (!membership->probe_at) continue;
@@ -312,8 +313,8 @@ void Job::launch(Process& process, const Train& train) {
   }
 }
 
-// The attacker on the network copies, drops, holds back, reorders, changes, splices, misdirects and
-// replays datagrams.
+// Plays the attacker on the network: copies, drops, delays, reorders, changes, splices, misdirects
+// or replays the datagram.
 void Job::tamper(Flying flying) {
   if (seen_.size() < kSeenMax) {
     seen_.push_back(flying);
@@ -440,8 +441,7 @@ std::string Job::run() {
   return verdict();
 }
 
-// Checks that two processes that have met can open each other's datagrams, however many were lost
-// or repeated.
+// Returns true if `reader` can open the datagrams of `writer`, however many were lost or repeated.
 bool Job::reads(Process& reader, Process& writer) {
   const auto to = writer.slots.find(reader.identity->told.public_key);
   const auto from = reader.slots.find(writer.identity->told.public_key);

@@ -1,6 +1,6 @@
-// A job of a few processes that meet in a store and sum exactly, in virtual time: the shipping
-// messages of the rendezvous, keys, seal and core. The keeper of the store and an attacker on the
-// network do what they like for a while.
+// A job of a few processes in virtual time. They meet in a store and compute exact sums, with the
+// messages of the rendezvous, keys, seal and core that ship. For a while the keeper of the store
+// changes values, and an attacker changes datagrams.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class Job {
   explicit Job(std::uint64_t seed);
   ~Job();
 
-  // Call it once. Returns a text about the rule that was broken, or an empty text.
+  // Runs the job; call it once. Returns a text about the first broken rule, or an empty text.
   std::string run();
 
   std::uint64_t right_calls() const { return right_calls_; }
@@ -70,7 +70,7 @@ class Job {
   std::unique_ptr<Keeper> keeper_;
   SealBook book_;
   Instant now_{1'000'000'000};
-  // one datagram in this many is tampered with, or no datagram if it is 0
+  // one datagram in this many is tampered with; 0: none is
   std::uint32_t tampers_one_in_ = 0;
   Instant calm_;  // time at which the tampering ends
   std::vector<std::unique_ptr<Process>> processes_;

@@ -1,6 +1,6 @@
-// A store in which ranks meet, and its keeper. The keeper reads every value, remembers all of them,
-// and gives back whatever he likes. He may hold the job's secret; then he is a member, and proves
-// what he writes.
+// A store in which ranks meet, and its hostile keeper. The keeper reads and remembers every value,
+// and may hand out any other in its place. A keeper who holds the job's secret is a member, so he
+// also makes valid proofs for what he writes.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ using Bytes = std::vector<std::byte>;
 
 class Keeper {
  public:
-  // The keeper changes one value in `one_in`, or none if that is 0. `secret` is null if he holds
-  // none. `dice` outlives the keeper.
+  // The keeper changes one value in `one_in`, or none if `one_in` is 0. `secret` is null if he does
+  // not hold the job's secret. `dice` outlives the keeper.
   Keeper(swarm::Dice& dice, std::uint32_t one_in, std::shared_ptr<const keys::Secrets> secret)
       : dice_(dice), one_in_(one_in), secret_(std::move(secret)) {}
 

@@ -1,5 +1,5 @@
-// The library's AES-128-GCM, with a record of all that was sealed and opened in one run. A test of
-// a single process cannot see all of it.
+// The library's AES-128-GCM, with a record of what all processes of a run sealed and opened. A test
+// of one process cannot see all of it.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 namespace leeway::sim::adversary {
 
 struct SealBook {
-  // A key of one direction, lane and phase, with its nonces.
+  // Use of one key and nonce vector: one direction, lane and phase.
   struct Use {
     std::uint64_t sealed = 0;  // the largest number that was sealed
     std::set<std::uint64_t> opened;

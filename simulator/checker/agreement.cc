@@ -127,8 +127,7 @@ std::span<const float> Agreement::sent_by(Rank from, Rank to, const CallLedger& 
   return decoded_;
 }
 
-// Elements that an exact spread could not bring must be zeros: no gradient came, so none is
-// applied.
+// Checks that promised elements that never came are zero, so that no stale gradient is applied.
 void Agreement::compare_cleared(Instant now, Rank rank, Rank owner, const CallLedger& call,
                                 std::span<const float> result) {
   if (owner == rank) return;
@@ -161,8 +160,8 @@ void Agreement::compare_ages(Instant now, Rank rank, const CallLedger& call,
       const bool seen = flow.seen.test(index);
       const std::uint32_t digest = digest_of(packet_of(plan, index, result));
       const bool same = digest == held.digest;
-      // A packet that may be late has counted if the block has changed since, or if the block
-      // equals what the owner sent.
+      // The engine has used a packet that may be late if the block has changed, or equals what the
+      // owner sent.
       const bool fresh =
           seen && (!late || !flow.maybe_late.test(index) || !same ||
                    equal_bits(packet_of(plan, index, result), sent_by(owner, rank, call, index)));

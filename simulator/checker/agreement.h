@@ -1,8 +1,8 @@
-// I6: all ranks that hold a packet's worth of a result hold the same bits, its owner included.
+// I6: all ranks that hold a packet of a result, its owner included, hold the same bits.
 //
-// Later ranks, the owner included, are compared with the first rank that returned with a packet. In
-// all_to_all, gather and scatter, every block is compared with what its sender brought. Parameters
-// that a broadcast did not bring must be the version that was held before, at most age_max old.
+// The first rank that returns with a packet sets the value, and later ranks are compared with it.
+// In all_to_all, gather and scatter, every block is compared with its sender's data. Parameters
+// that a broadcast did not bring must be unchanged, and at most age_max broadcasts old.
 #pragma once
 
 #include <span>
@@ -16,7 +16,8 @@ namespace leeway::sim {
 
 class Agreement {
  public:
-  // `age_max`: number of broadcasts by which parameters may be old; 0 sets no bound.
+  // `age_max`: the most broadcasts in a row that a rank's copy of parameters may miss; 0 sets no
+  // bound.
   Agreement(Check& check, int size, std::uint64_t seed, std::uint32_t age_max);
 
   // Call it before the engine sees a replica_broadcast. `result`: the parameters of other owners
@@ -25,12 +26,12 @@ class Agreement {
 
   void on_done(Instant now, Rank rank, CallLedger& call, const CollectiveReport& report,
                std::span<const float> result);
-  // Call it when a call of this rank failed: nothing is then promised about the parameters that it
-  // holds of others.
+  // Call it when a call of this rank failed. The rank's copies of others' parameters are then
+  // undefined.
   void forget(Rank rank) { held_[rank].clear(); }
 
  private:
-  // A block of the parameters of another rank.
+  // A packet's worth of another rank's parameters.
   struct Held {
     std::uint32_t digest = 0;
     std::uint32_t age = 0;  // broadcasts since the block came

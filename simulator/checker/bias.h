@@ -1,8 +1,8 @@
 // I10: an unbiased estimator's error averages zero.
 //
-// A sample is the mean error of one packet's worth of one result. The samples' mean must lie within
-// kBiasSigmas standard errors of zero, once there are kBiasSamplesLeast of them. kBiasSigmas is
-// five, because a search of ten thousand seeds would meet four by chance.
+// A sample is the mean error of one packet's elements in one result. The samples' mean must lie
+// within kBiasSigmas standard errors of zero, once there are kBiasSamplesLeast of them. kBiasSigmas
+// is five, because a search of ten thousand seeds would meet four by chance.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The checkers' own account of every call: the packets that the network handed to the ranks. It is
-// kept beside the engine's account and never reads it.
+// The checkers' own record of every call and of the packets that the network handed to each rank.
+// It never reads the engine's record, so the two can be compared.
 #pragma once
 
 #include <array>
@@ -20,12 +20,12 @@ namespace leeway::sim {
 // The packets of one sender to one receiver in one half of a call.
 struct FlowLedger {
   std::uint32_t packets = 0;
-  // Different packets that were handed to the receiver during its call, or that follow from parity
+  // Distinct packets that the receiver got during its call, or could compute from parity.
   std::uint32_t distinct = 0;
   std::uint32_t copies = 0;    // copies of all packets
   std::uint32_t repaired = 0;  // distinct packets that answer a request, or follow from parity
   std::uint32_t unsure = 0;    // distinct packets that the engine was free to call late
-  // packets of `unsure` that follow from parity: the engine may have called one late that parity
+  // those of `unsure` that follow from parity: the engine may have called a packet late that parity
   // needs
   std::uint32_t unsure_follow = 0;
   std::uint32_t dropped_early = 0;  // came before the call was open, and no place was left
@@ -36,7 +36,7 @@ struct FlowLedger {
   Instant left_at;
   std::uint64_t left_batch = 0;
   float weight = std::numeric_limits<float>::quiet_NaN();
-  // Weight of a packet that may be late.
+  // Weight given by a packet that the engine may call late.
   float late_weight = std::numeric_limits<float>::quiet_NaN();
   Bitmap seen;
   Bitmap maybe_late;
@@ -56,7 +56,7 @@ struct FlowLedger {
     ended_batch = batch;
     return true;
   }
-  // Notes the weight in a packet. The first one that is in time counts.
+  // Notes the weight in a packet. The first packet that is certainly in time sets `weight`.
   void note_weight(float in_packet, bool late) {
     if (late) {
       late_weight = in_packet;
@@ -66,8 +66,8 @@ struct FlowLedger {
   }
 };
 
-// A packet that came before its receiver had opened the call. Waiting packets are read by sender
-// and place. That is not the order of arrival if a place was freed and taken again.
+// A packet that came before its receiver had opened the call. The engine reads such packets sorted
+// by sender and place. After a place was freed and taken again, this is not the order of arrival.
 struct EarlyPacket {
   Rank from = 0;
   std::uint32_t place = 0;  // its place among the packets of its sender
@@ -92,7 +92,8 @@ struct RankLedger {
   std::array<std::vector<FlowLedger>, 2> flows;  // [half][sender]
   std::vector<std::byte> staged;  // first copies of encoded contributions, by sender and packet
   std::vector<EarlyPacket> early;
-  // Best effort, by sender: how many chunks of the senders' common order it has certainly passed.
+  // Best effort, by sender: how many chunks it has certainly passed, in the order in which all
+  // senders send them.
   std::vector<std::uint32_t> passed;
   std::uint32_t passed_by_all = 0;
 
@@ -107,7 +108,8 @@ struct RankLedger {
   }
 };
 
-// The result that all ranks of a call must hold, filled by the first rank that holds a packet.
+// The result that all ranks of a call must hold. The first rank that holds a packet fills in its
+// elements.
 struct SharedResult {
   std::vector<float> values;         // elements of a rank's result
   std::vector<Bitmap> known;         // by owner, one bit a packet
@@ -129,12 +131,13 @@ struct CallLedger {
   }
   Instant ends(Rank rank) const { return ranks[rank].submitted_at + ranks[rank].deadline; }
 
-  // Bytes from one packet to the next in `staged`, and from one sender to the next.
+  // packet_bytes() is the distance between packets in `staged`. staged() returns the place of one
+  // packet.
   std::size_t packet_bytes(Rank owner) const;
   ByteSpan staged(Rank owner, Rank from, std::uint32_t index) const;
 
-  // Returns the packet by which `from`, which has submitted, contributes to the owner's shard. If
-  // it is encoded, it lies in `memory`.
+  // Returns the packet that `from` contributes to the owner's shard; `from` must have submitted. An
+  // encoded packet is written to `memory`.
   ByteSpan brought(Rank owner, Rank from, std::uint32_t index, std::uint64_t seed,
                    std::vector<std::byte>& memory) const;
 };

@@ -103,7 +103,8 @@ schedule::PacketGrid CallPlan::cut(std::size_t elements, const codec::Format& fo
   return {elements, static_cast<std::uint32_t>(per_packet), sizeof(float)};
 }
 
-// Positions, which key random draws, follow from the lengths alone, wherever blocks lie.
+// A flow's position, which keys random draws, follows from the lengths of blocks, wherever they
+// lie.
 FlowPlan CallPlan::uneven_reduce_to(Rank owner) const {
   FlowPlan plan;
   for (Rank before = 0; before < owner; ++before) {
@@ -115,8 +116,8 @@ FlowPlan CallPlan::uneven_reduce_to(Rank owner) const {
   return plan;
 }
 
-// A rank hears of every block that is meant for it: an empty block comes as an empty packet. In an
-// all_gather all ranks know the lengths.
+// An empty block comes as an empty packet, so that its receiver hears of it. In an all_gather all
+// ranks know the lengths, so an empty block needs no packet.
 FlowPlan CallPlan::uneven_spread(Rank from, Rank to) const {
   FlowPlan plan{.grid = cut(length(from, to), spread_format_)};
   if (kind_ == OperationKind::reduce_scatter) return {.grid = cut(0, spread_format_)};

@@ -1,6 +1,6 @@
-// The meaning of a collective: the elements that each rank sends to each, and their packets.
-// Derived only from the call, with the library's arithmetic of shards, packets and formats, and
-// without its engine.
+// What a collective must do: the elements that each rank sends to each, and the packets that carry
+// them. It is derived only from the call, with the library's arithmetic of shards, packets and
+// formats, not from its engine.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ struct FlowPlan {
 class CallPlan {
  public:
   CallPlan() = default;
-  // `number` is the collective's. If few ranks are owners, it decides whose turn it is. `lengths`
-  // are those of uneven blocks (Call::lengths), else empty.
+  // `number`: the collective's number, which decides the owners if only few ranks own packets.
+  // `lengths`: those of uneven blocks (Call::lengths), else empty.
   CallPlan(const collective::OperationSpec& spec, const protocol::EndpointConfig& config,
            std::uint32_t number, std::span<const std::size_t> lengths = {});
 
@@ -38,7 +38,7 @@ class CallPlan {
   bool reduces() const { return collective::has_reduce_half(kind_); }
   bool spreads() const { return collective::has_spread_half(kind_); }
   bool exact() const { return delivery_.kind == Delivery::Kind::exact; }
-  // The delivery class. Its deadline is that of the rank that submitted first.
+  // The delivery class of the call. `deadline` is that of the first rank that submitted.
   const Delivery& delivery() const { return delivery_; }
   Delivery::Kind spread_delivery() const {
     const bool own = kind_ == collective::OperationKind::all_reduce || lenient_;
@@ -49,19 +49,19 @@ class CallPlan {
     const bool halves = kind_ == collective::OperationKind::all_reduce && !exact();
     return halves ? deadline / 2 : deadline;
   }
-  // Returns true if contributions to a packet that are not finite count as missing.
+  // Returns true if a contribution that is not finite counts as missing from its packet.
   bool finite_only() const { return !exact() && !keep_non_finite_; }
   Estimator estimator() const { return exact() ? Estimator::ratio : estimator_; }
   ReduceOp op() const { return op_; }
-  // Returns true if a packet's scales depend only on that packet's contributors.
+  // Returns true if the scales of a packet's contributions depend only on who contributed to it.
   bool packet_scales() const;
-  // Returns true if the scales also depend on the rates of earlier calls.
+  // Returns true if the scales also depend on delivery rates of earlier calls.
   bool estimated_rates() const {
     return delivery_.kind == Delivery::Kind::best_effort && !packet_scales();
   }
-  // Returns true if owners ask again for a contribution of which they got nothing.
+  // Returns true if owners ask again for a contribution of which no packet came.
   bool fetches_empty() const;
-  // Returns true if the same block goes to all ranks, so that all must hold the same.
+  // Returns true if the same block goes to all ranks, so that all must hold the same bits.
   bool agrees() const { return spreads() && !has_own_blocks(); }
   // Returns true if every receiver has a block of its own, or only one rank receives.
   bool has_own_blocks() const {
@@ -71,7 +71,7 @@ class CallPlan {
   }
   // Returns true if the sender's contribution lies in its output buffer.
   bool source_is_output() const;
-  // Returns true if a sender's own block becomes what its receivers decode.
+  // Returns true if a sender replaces its own block by what its receivers decode.
   bool adopts() const { return agrees() && size_ > 1 && !spread_format_.identity(); }
 
   FlowPlan reduce_to(Rank owner) const;
@@ -101,8 +101,8 @@ class CallPlan {
   std::size_t input_ = 0;  // elements
   std::size_t output_ = 0;
   std::vector<std::size_t> lengths_;
-  // Uneven blocks, by rank: where a block begins in the tensor that is summed or gathered. Without
-  // entries, blocks follow each other.
+  // Uneven blocks, by rank: offset of the block in the tensor that is summed or gathered. Empty if
+  // blocks follow each other.
   std::vector<std::size_t> places_;
   bool lenient_ = false;
   Rank root_ = kNoRank;

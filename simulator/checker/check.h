@@ -1,5 +1,5 @@
-// Counts of one invariant: how often it was checked and how often it was broken, with a text about
-// the first time.
+// Counts how often one invariant was checked and how often it was broken, and keeps a text about
+// the first failure.
 #pragma once
 
 #include <cstdarg>

@@ -13,9 +13,8 @@ namespace {
 // Rounds that a group may take to recover once faults are over.
 constexpr std::uint32_t kRecoveryRounds = 3;
 
-// Time within which a rank is told that another rank gave it up. A call of the rank that lasts
-// longer than this must have been told: control datagrams that are not answered are repeated every
-// second.
+// A rank that another rank gave up must be told within this time if its call lasts that long.
+// Control datagrams without an answer are repeated every second, so there are several tries.
 constexpr Duration kToldWithin = std::chrono::seconds(10);
 
 bool is_among_all(CallKind kind) {
@@ -111,8 +110,8 @@ Checkers::State::State(const scenario::Scenario& scenario, std::uint64_t seed,
   checks[i12].rule_out("a single run cannot tell; same_trace() compares two");
   checks[i14].rule_out("the core does not encrypt yet");
   checks[i9].rule_out("the run was not told of an end of its faults");
-  // If few ranks own packets, they take turns. So after a rank's address changed, a peer may first
-  // send to the rank only when the rank's turn as an owner comes.
+  // If few ranks own packets, they take turns. So after a rank's address changed, a peer may not
+  // send to it before the rank owns packets again.
   recovery_rounds = scenario.address_change_size() > 0
                         ? std::max(kRecoveryRounds, std::uint32_t{scenario.ranks()})
                         : kRecoveryRounds;
@@ -332,16 +331,16 @@ void Checkers::State::look_for_wrongly_dead(Instant now) {
   }
 }
 
-// Returns true if the rank was stopped for at least a quarter of the peer time-out. That is the
-// shortest time in which a silent peer is probed and given up (src/core/protocol/watch.cc).
+// Returns true if the rank was stopped long enough to be given up. A silent peer is probed and
+// given up after a quarter of the peer time-out at the earliest (src/core/protocol/watch.cc).
 bool Checkers::State::was_stopped_long(Instant now, Rank rank, Duration peer_timeout) const {
   const Stop& stop = stops[rank];
   const Duration longest = stop.since ? std::max(stop.longest, now - *stop.since) : stop.longest;
   return 4 * longest >= peer_timeout;
 }
 
-// Checks that a rank which runs again after it was given up is told so, and does not wait for a
-// deadline (WIRE 6.7).
+// Checks that a stopped rank is told, after it runs again, that it was given up. Its call must then
+// fail before the deadline (WIRE 6.7).
 void Checkers::State::look_whether_told(Instant now, Rank rank, const Call& call,
                                         const CallResult& result) {
   if (!checks[i18].on() || !is_among_all(call.kind)) return;
@@ -359,8 +358,7 @@ void Checkers::State::look_whether_told(Instant now, Rank rank, const Call& call
   }
 }
 
-// Checks I18: if one communicator of a process has found out about a death, all others must know
-// it.
+// Checks I18: a death that one communicator of a process has found must be known to all others.
 void Checkers::State::look_for_untold_deaths(Instant now, Rank rank,
                                              const protocol::Endpoint& endpoint) {
   if (!checks[i18].on()) return;

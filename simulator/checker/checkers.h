@@ -1,12 +1,12 @@
 // The invariants I1 to I21 of one communicator, checked in every run. README.md says what each
 // invariant means here, and what its check cannot see.
 //
-// The first communicator's checkers also check what all communicators share: the network (I1),
-// places for datagrams (I7), credit (I8), and datagrams that reach no member (I13).
+// The first communicator's checkers also check things that all communicators share: the network
+// (I1), places for datagrams (I7), credit (I8), and datagrams that reach no member (I13).
 //
-// The core endpoints (CoreObserver), the network (packets()) and the run loop report events to it.
-// For endpoints without contents no engines are given, and only the network's own invariants are
-// checked.
+// The core endpoints (CoreObserver), the network (packets()) and the run loop report events to this
+// class. Endpoints that carry no data have no engines. For them, only the network's own invariants
+// are checked.
 #pragma once
 
 #include <array>
@@ -34,8 +34,8 @@ struct CheckerSetup {
   // nodes by process; without them I13 does not hear of stray datagrams
   std::vector<const collective::Node*> nodes;
 
-  // For a further communicator: the process of each rank, and the credit state of the first
-  // communicator's checkers, which all communicators share.
+  // For further communicators. `processes`: the process of each rank. `credit`: that of the first
+  // communicator's checkers, because communicators of a lane share paths.
   std::vector<Rank> processes;
   std::uint32_t epoch = 1;
   Credit* credit = nullptr;
@@ -54,8 +54,8 @@ class Checkers final : public CoreObserver {
   PacketObserver* packets();
   // Returns the first communicator's credit, or null without contents.
   Credit* credit();
-  // Makes the credit check for the paths of another lane, under the same windows. What it finds
-  // broken counts as a failure of these checkers.
+  // Makes a credit check for the paths of another lane, with the same windows. Its failures count
+  // as failures of these checkers.
   std::unique_ptr<Credit> credit_of_lane();
 
   void on_open(std::uint32_t rank, const collective::Engine& engine) override;
@@ -67,44 +67,45 @@ class Checkers final : public CoreObserver {
                const CallResult& result) override;
   void on_pumped(Instant now, std::uint32_t rank, const collective::Engine& engine) override;
 
-  // Call it for a call by sites or over lanes. Its legs or slices are calls of other communicators;
-  // the first slice is a call of this one.
+  // Call these for a call by sites or over lanes. The checkers of other communicators see its legs
+  // or slices; these checkers see the first slice.
   void on_submit_whole(Instant now, std::uint32_t rank, const Call& call);
   void on_done_whole(Instant now, std::uint32_t rank, const Call& call, const CallResult& result);
 
-  // Call it when the run loop tells the endpoints the same.
+  // Call these when the run loop pauses, resumes or kills the rank's endpoint.
   void on_pause(Instant now, std::uint32_t rank);
   void on_resume(Instant now, std::uint32_t rank);
   void on_death(std::uint32_t rank);
 
-  // Call these when a rank leaves the group, with or without serving its peers first, and when it
-  // has left.
+  // Call these when a rank begins to leave the group, and when it has left. `at_once`: it leaves
+  // without serving its peers first.
   void on_leave(Instant now, std::uint32_t rank, bool at_once);
   void on_left(Instant now, std::uint32_t rank);
 
   // Call it when the rank has aborted the communicator. `failed` is true if no call was open, or if
   // the open one failed with kCancelled before abort() returned.
   void on_abort(Instant now, std::uint32_t rank, bool failed);
-  // Tells, at the end of the run, whether the buffers of an aborted call are as its caller left
-  // them.
+  // Call it at the end of the run. `untouched`: whether the buffers of an aborted call are as the
+  // caller left them.
   void on_aborted_buffers(std::uint32_t rank, bool untouched);
 
-  // Call it when a call has returned to the rank's program. If the call goes in parts, call it for
-  // the whole call only (I20).
+  // Call it when a call has returned to the rank's program (I20). If the call has legs or slices,
+  // do not call it for those.
   void on_returned(Instant now, std::uint32_t rank, std::uint32_t round, CallKind kind,
                    const Status& status);
 
-  // Call it when a split is over. `good` is true if the rank was told the right things about it.
+  // Call it when a split is over. `good` is true if the rank was told the values that all other
+  // ranks gave in it.
   void on_split(Instant now, std::uint32_t rank, bool good);
 
-  // Call it when the last fault is over: from this round on nothing is lost and nobody pauses.
-  // Rounds from the third on must be complete (I9).
+  // Call it when the last fault is over: from `first_round` on nothing is lost and nobody pauses.
+  // Rounds must be complete after three rounds of recovery (I9).
   void on_faults_over(std::uint32_t first_round);
 
   // Call it when all live ranks have returned.
   void on_round_end(Instant now, std::uint32_t round, const Network& network);
 
-  // Call it when a rank got `result` from a reduction; `reference` is the loss-free average of the
+  // Call it with the `result` of a rank's reduction; `reference` is the loss-free average of the
   // same elements.
   void on_reduced(std::uint32_t round, std::uint32_t rank, std::span<const double> reference,
                   std::span<const float> result);
@@ -124,8 +125,8 @@ class Checkers final : public CoreObserver {
 void merge(std::vector<CheckRecord>& into, const std::vector<CheckRecord>& further,
            const std::string& name);
 
-// Checks I12: two runs of the same scenario and seed do the same. If they did not, the record says
-// where they differ.
+// Checks I12: two runs of the same scenario and seed have the same trace. Else the record says
+// where the traces differ.
 CheckRecord same_trace(const RunRecord& first, const RunRecord& second);
 
 }  // namespace leeway::sim

@@ -1,4 +1,4 @@
-// Events of the network and the endpoints during a run: packets, calls, refused datagrams.
+// The part of Checkers that takes in events of a run: packets, calls, refused datagrams.
 #include <algorithm>
 #include <cinttypes>
 #include <cstring>
@@ -12,8 +12,8 @@ namespace {
 
 using wire::FlowKind;
 
-// To check encoded contributions, they are encoded a second time. That costs as much as the first
-// time, so only one packet in kEncodeEvery is checked, by index.
+// Encoded contributions are checked by encoding them again. That costs as much as the run's own
+// encoding, so each call checks one packet in kEncodeEvery, by index.
 constexpr std::uint32_t kEncodeEvery = 8;
 
 std::span<const float> result_of(const Call& call) {
@@ -59,14 +59,14 @@ void Checkers::State::on_data_packet(Instant now, PacketStep step, const Packet&
     book.on_lost(prefix.source, *to, header);
 }
 
-// Returns true if the packet is of this communicator's lane. Communicators of a lane share its
-// paths. If datagrams are not sealed, `word` is the lane.
+// Returns true if these checkers check credit on the packet's lane. One communicator per lane does,
+// because all share the lane's paths. `word` is the lane if nothing is sealed.
 bool Checkers::State::looks_at_credit(const Packet& packet) const {
   if (setup.lane > 0) return packet.word == setup.lane;
   return is_first() && (!has_lanes || packet.word == 0);
 }
 
-// A damaged datagram does not show which datagram it was, or whose.
+// A damaged datagram does not show its flow, so this pair's missing packets cannot be counted.
 void Checkers::State::on_damaged(std::uint32_t from, std::uint32_t to) {
   const auto sender = rank_of(from);
   const auto receiver = rank_of(to);
@@ -117,8 +117,8 @@ void Checkers::State::on_data(Instant now, Rank rank, Rank from, const wire::Dat
   check_payload(now, rank, from, *arrival.call, header, payload);
 }
 
-// For a call in place: returns true if the sender may hold the owner's result there already. The
-// owner has then settled that packet and uses no more of it, which I5 checks.
+// Returns true if the sender may hold the owner's result in place of its contribution. The owner
+// has then settled this packet and ignores it, which I5 checks.
 bool Checkers::State::is_overwritten(Rank owner, Rank from, const CallLedger& call,
                                      PacketIndex index) const {
   if (!call.ranks[from].in_place || !call.plan.spreads()) return false;
@@ -133,7 +133,8 @@ bool Checkers::State::is_overwritten(Rank owner, Rank from, const CallLedger& ca
   return false;
 }
 
-// I2, for a packet under way: its contents must be those that its sender brought for its address.
+// Checks I2 for a packet under way: it must carry the elements that its sender contributed at its
+// index.
 void Checkers::State::check_payload(Instant now, Rank rank, Rank from, const CallLedger& call,
                                     const wire::DataHeader& header, ByteSpan payload) {
   if (is_overwritten(rank, from, call, header.index)) return;
@@ -156,8 +157,8 @@ void Checkers::State::check_payload(Instant now, Rank rank, Rank from, const Cal
 
 namespace {
 
-// Returns the number of operations in a call. An exchange is one, and a rank's messages to itself
-// within it are none.
+// Returns the number of operations in a call. An exchange counts as one more. A rank's messages to
+// itself within an exchange do not count.
 std::size_t operations_of(Rank rank, const Call& messages) {
   if (messages.spec == nullptr) return messages.messages.size();
   const auto with_others = [&](const collective::OperationSpec& spec) { return spec.peer != rank; };
@@ -202,8 +203,8 @@ void Checkers::on_done(Instant now, std::uint32_t rank, const Call& call,
   state.book.close(self, result.status.ok());
 }
 
-// Checks a call that the rank's caller gave up beforehand. It must fail as asked, and it sends
-// nothing, so there is nothing else to check.
+// Checks a call whose rank had given it up at submission. The call must fail with the given status
+// and send nothing.
 void Checkers::State::check_forfeit(Instant now, Rank rank, const Call& call,
                                     const CallResult& result) {
   const Status& told = *call.spec->forfeit;
@@ -221,7 +222,7 @@ void Checkers::State::check_forfeit(Instant now, Rank rank, const Call& call,
   book.close(rank, false);
 }
 
-// Notes that a peer which the rank has given up counts as having left the rank's calls.
+// Notes each peer that the rank has given up as having left the rank's calls.
 void Checkers::State::learn_deaths(Instant now, Rank rank) {
   if (book.size() == 0) return;
   const protocol::Endpoint& endpoint = setup.engines[rank]->endpoint();
@@ -265,7 +266,7 @@ void Checkers::State::check_reduction(Instant now, Rank rank, CallLedger& call, 
   coverage.on_reduced(call, rank, *result.report, result_of(asked));
 }
 
-// I3: compares the contributors with the reference's count.
+// Checks I3: the reported contributors must be those that the reference counted.
 void Checkers::State::check_contributors(Instant now, Rank rank, const CallLedger& call,
                                          const CollectiveReport& report,
                                          const ReductionReference::Outcome& outcome) {

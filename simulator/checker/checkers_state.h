@@ -25,7 +25,7 @@
 
 namespace leeway::sim {
 
-// The checks in the order of their numbers.
+// One number for each invariant. It is also the index of its check.
 enum Invariant : std::uint8_t {
   i1,
   i2,
@@ -76,7 +76,7 @@ struct Checkers::State final : PacketObserver {
   Rank process_of(Rank rank) const { return is_first() ? rank : setup.processes[rank]; }
   std::optional<Rank> rank_of(std::uint32_t process) const;
   void on_damaged(std::uint32_t from, std::uint32_t to);
-  // checks of I18
+  // The checks of I18.
   void look_for_wrongly_dead(Instant now);
   void look_whether_told(Instant now, Rank rank, const Call& call, const CallResult& result);
   bool was_stopped_long(Instant now, Rank rank, Duration peer_timeout) const;
@@ -102,12 +102,12 @@ struct Checkers::State final : PacketObserver {
     Duration longest{0};
   };
   std::vector<Stop> stops;  // by rank
-  // By rank and peer: when the peer was found to have given the rank up.
+  // By peer and rank: when the peer was found to have given the rank up.
   std::vector<Instant> given_up_from;
   Bias bias;
   CoverageCheck coverage{checks[i21]};
   bool all_reduce = false;
-  // Endpoints hold some datagrams back, or sockets of paused ranks do.
+  // Datagrams may be left over in endpoints that hold them back, or in sockets of paused ranks.
   bool keeps_datagrams = false;
   std::uint32_t reduced_round = UINT32_MAX;  // the last round of which I10 took a result
   std::uint32_t fault_free_round = UINT32_MAX;

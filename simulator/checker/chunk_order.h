@@ -1,6 +1,6 @@
-// The order in which all senders walk the chunks of an owner's shard. A packet's position in it
-// proves how many chunks its sender has passed (rules: src/core/collective/README.md, "settled
-// without waiting").
+// The order in which all senders send the chunks of an owner's shard. A packet's position in this
+// order proves how many chunks its sender has sent (src/core/collective/README.md, "settled without
+// waiting").
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ class ChunkOrder {
   ChunkOrder(const schedule::PacketGrid& grid, std::uint64_t rotation_key)
       : grid_(grid), start_(schedule::PacketCursor::start_of(grid, rotation_key)) {}
 
-  // Number of chunks that a sender has passed if a packet at this position came from it. One
-  // chunk's worth of packets is left out, for packets that were overtaken.
+  // Returns how many chunks a sender has certainly sent if a packet at this position came. The
+  // chunk's worth of packets before it does not count: they may have been overtaken.
   std::uint32_t passed(PacketPosition position) const {
     const ChunkIndex first = grid_.chunk_of(start_);
     const std::uint32_t first_part =
@@ -27,11 +27,12 @@ class ChunkOrder {
     return behind(first, at);
   }
 
-  // Place of a packet's chunk in that order. The chunk in which all senders start comes last.
+  // Returns the place of a packet's chunk in this order. All senders start inside one chunk, which
+  // comes last.
   std::uint32_t place(PacketIndex index) const { return behind(grid_.chunk_of(start_), index); }
 
  private:
-  // Number of chunks from the one after `first`, cyclically, to the packet's own.
+  // Number of chunks from the one after `first`, cyclically, to the packet's chunk.
   std::uint32_t behind(ChunkIndex first, PacketIndex index) const {
     return (grid_.chunk_of(index).value + grid_.chunks() - first.value + grid_.chunks() - 1) %
            grid_.chunks();

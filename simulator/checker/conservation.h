@@ -1,5 +1,5 @@
-// I1: no packet appears or vanishes without being counted. Compares the network's counters with
-// each other, and with the steps that an observer of the network is told.
+// I1: no packet appears or vanishes without being counted. The network's counters are compared with
+// each other, and with the events that its observer hears.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ class Conservation {
 
   using Counts = std::array<std::uint64_t, kTrafficKinds>;
   void check(Instant now, const NetworkCounters& counters, const Counts& under_way);
-  // `links`: of all links that have counters.
+  // `links`: the counters of all links.
   void check_links(Instant now, std::span<const LinkCounters> links, const Counts& under_way);
 
  private:

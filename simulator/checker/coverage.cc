@@ -39,14 +39,14 @@ bool Coverage::holds(double sigmas) const {
 void CoverageCheck::on_reduced(const CallLedger& call, Rank rank, const CollectiveReport& report,
                                std::span<const float> result) {
   if (!check_.on() || !report.noise.measured) return;
-  // The result cannot be compared: the owner has replaced it by what its receivers decode.
+  // The owner has replaced its result by what receivers decode, so the result cannot be compared.
   if (call.plan.adopts()) return;
   const FlowPlan plan = call.plan.reduce_to(rank);
   const std::size_t elements = plan.grid.elements();
   double units = 0.0;
   std::vector<double> mean(elements, 0.0);
   for (const RankLedger& side : call.ranks) {
-    // The contributor has not submitted this call yet, so its contribution is not known.
+    // This rank has not submitted the call yet, so the true mean is not known.
     if (side.source.size() < plan.source + elements) return;
     units += call.plan.op() == ReduceOp::avg ? side.weight_for(rank) : 1.0;
     if (call.plan.op() == ReduceOp::avg && side.weight_for(rank) == 0.0f) continue;

@@ -1,9 +1,9 @@
-// I21: the error that a report predicts is the error that its result has.
+// I21: the error that a report predicts matches the error of the result.
 //
 // A sample is one shard of one call. It compares the mean square distance between the result and
-// the true value with NoiseReport's variances. A report knows which packets came, so both have the
-// same expectation in each call, whatever the pattern of loss. Contributions must be alike:
-// independent, and with the same mean square per unit of work.
+// the true value with the variances in NoiseReport. The report knows which packets came, so both
+// have the same expectation for every pattern of loss. This holds for contributions that are
+// independent and have the same mean square per unit of work.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,9 @@ inline constexpr std::uint64_t kCoverageSamplesLeast = 50;
 
 class Coverage {
  public:
-  // `mean`: mean of the contributions, weighted by their units, as if nothing had been lost.
-  // `result`: the reporting rank's shard of the result; a sum is divided by the number of ranks.
+  // `mean`: mean of all contributions, weighted by their units, as if nothing had been lost.
+  // `result`: the reporting rank's shard of the result. The caller divides a sum by the number of
+  // ranks.
   void add(const NoiseReport& noise, std::span<const double> mean, std::span<const double> result);
 
   std::uint64_t samples() const { return samples_; }
@@ -32,8 +33,8 @@ class Coverage {
   double measured() const { return predicted() + difference_; }
   double standard_error() const;  // standard error of measured - predicted
 
-  // Returns true if measurement and prediction agree within the tolerance and `sigmas` standard
-  // errors.
+  // Returns true if the measured and the predicted error agree within the tolerance and `sigmas`
+  // standard errors.
   bool holds(double sigmas) const;
 
  private:
@@ -43,7 +44,7 @@ class Coverage {
   double squares_ = 0.0;     // sum of squared deviations from the mean
 };
 
-// The checker of a run: looks at the shards of all ranks.
+// Collects the samples of a run and checks them at its end.
 class CoverageCheck {
  public:
   CoverageCheck(Check& check) : check_(check) {}

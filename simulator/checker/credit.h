@@ -1,7 +1,8 @@
-// I8: data leave a rank only while fewer than a window of its datagrams are unreported by the peer.
+// I8: a rank sends data to a peer only while fewer than a window of datagrams are in flight to it.
 //
-// This can be seen from outside. A data datagram carries a number. That number is at most a window
-// above the largest one that the peer's reports, as far as the sender has got them, confirm.
+// The network can see this. Each data datagram carries a number. It may exceed the largest number
+// that the peer's reports confirm by at most a window. Only reports that the sender has received
+// count.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,8 @@ class Credit {
       : check_(check), engines_(std::move(engines)), links_(engines_.size() * engines_.size()) {}
 
   void on_report(Rank rank, Rank peer, const wire::Report& report);
-  // `to` may be kEveryRank: then the reports of some receiver must allow it. An observer cannot
-  // tell which receivers a pass still serves.
+  // If `to` is kEveryRank (multicast), the reports of at least one receiver must allow the
+  // datagram. An observer cannot tell which receivers a pass still serves.
   void on_data_sent(Instant now, Rank from, Rank to, std::uint32_t sequence);
 
  private:

@@ -1,5 +1,5 @@
-// I4: no call of a live rank outlives its deadline by more than a tick, or by more than another
-// slack that the caller gives. The time that a rank was paused does not count.
+// I4: a call of a live rank ends at its deadline plus a tick, or plus a larger slack that the
+// caller gives. Time in which the rank was paused does not count.
 #pragma once
 
 #include <cstdint>

@@ -9,14 +9,14 @@ namespace {
 
 using wire::FlowKind;
 
-// The same values as in src/core/protocol/departure.cc.
+// These values must equal those in src/core/protocol/departure.cc.
 constexpr Duration kBackOff = Duration(limits::kBackOffNs);
 constexpr int kServeTimeouts = 64;
 constexpr Duration kServeMin = 4 * kBackOff;
 constexpr Duration kRelayMax = std::chrono::seconds(60);
 
-// Good-byes follow each other after 1, 1, 1, 2, 2, 2, 2, 4, ... time-outs. A rank sends twelve, or
-// goes on until two seconds are over and sends one more, at most a back-off later.
+// A leaving rank sends good-byes after 1, 1, 1, 2, 2, 2, 2, 4, ... time-outs. Without an answer it
+// sends at least twelve, for at least two seconds, so the last may come a back-off later.
 constexpr int kFarewellTimeouts = 40;
 constexpr Duration kFarewell = 4 * kBackOff;
 
@@ -108,7 +108,7 @@ void Departures::check_failure(Instant now, Rank rank, const CallLedger& call,
     const protocol::Link& link = book_.engine(rank).endpoint().link(peer);
     if (link.dead || link.gave_us_up) continue;  // I18 judges that, too
     const Duration served = heard - state.leave_at;
-    // A lossy half may miss packets of ranks that stay, too.
+    // Only exact halves count: a lossy half may miss packets of ranks that stay, too.
     bool missing = false;
     if (call.plan.delivery().kind == Delivery::Kind::exact)
       missing |= call.ranks[rank].flow(FlowKind::reduce, peer).missing() > 0;
@@ -128,8 +128,8 @@ Duration Departures::timeout(Rank rank, Rank peer) const {
   return book_.engine(rank).endpoint().link(peer).rtt().timeout() + 2 * Duration(limits::kTickNs);
 }
 
-// Returns true if the peer left the group and the rank knows that, or must know it. Packets that a
-// leaving rank may still have in flight count as awaited from the call's opening on.
+// Returns true if the peer had left so long before `limit` that the rank knows it, or must know it.
+// Its last packets may be in flight for a time-out after the call was opened.
 bool Departures::left_early(Instant opened, Instant limit, Rank rank, Rank peer) const {
   const RankState& state = ranks_[peer];
   const Instant heard = ranks_[rank].heard_at[peer];
@@ -141,7 +141,8 @@ bool Departures::left_early(Instant opened, Instant limit, Rank rank, Rank peer)
 
 void Departures::check_wait(Instant now, Rank rank, const CallLedger& call,
                             const CallResult& result) {
-  // A call that fails by a deadline before its own deadline has heard of a peer's.
+  // A call that fails before its own deadline was ended by a peer's deadline, so it is not checked
+  // here.
   const bool overdue =
       result.status.code() == StatusCode::kDeadlineExceeded && now >= call.ends(rank);
   if (!(result.deadline_cut && now >= call.reduce_ends(rank)) && !overdue) return;
@@ -155,9 +156,10 @@ void Departures::check_wait(Instant now, Rank rank, const CallLedger& call,
       const Instant limit =
           kind == FlowKind::reduce && !overdue ? call.reduce_ends(rank) : call.ends(rank);
       const bool early = left_early(side.submitted_at, limit, rank, peer);
-      // An exact call may also lack a confirmation, which cannot be seen from outside.
+      // An exact call may lack only a confirmation, which cannot be seen from outside, so it counts
+      // as incomplete.
       const bool incomplete = overdue || flow.missing() + flow.unsure > 0;
-      // Before its own limit, a flow can only have been cut by a peer's deadline.
+      // A flow that was cut before its limit was cut by a peer's deadline.
       lacks |= incomplete && now >= limit;
       waits |= !early && incomplete;
     }

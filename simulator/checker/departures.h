@@ -1,13 +1,13 @@
-// I15: a rank that leaves has left within its bound, and no rank waits in vain for one that left.
+// I15: a rank that leaves is gone within a time limit, and no rank waits for packets of a rank that
+// left.
 //
-// What is promised (WIRE 6.2 to 6.4): a rank that leaves serves its peers until everything it sent
-// is confirmed and they are quiet, at most max(64 time-outs, 4 s); then it repeats its good-bye
-// until each peer has answered, 12 times and 2 s at least. So
-//   - on_left comes within the sum of both, pauses apart;
-//   - an exact call does not fail because a peer left that had returned from the same call with
-//     success and served for less than its bound;
-//   - a call is not cut by its deadline if all it lacks are packets of ranks that had left long
-//     before.
+// A leaving rank serves its peers until everything that it sent is confirmed and they are quiet,
+// for at most max(64 time-outs, 4 s). It then repeats its good-bye until each peer has answered, or
+// until it was sent 12 times and for 2 s (WIRE 6.2 to 6.4). So
+//   - on_left comes within the sum of both times, not counting pauses;
+//   - an exact call does not fail because of a peer that left after the same call had succeeded
+//     there, unless the peer has served for its full time;
+//   - a deadline does not cut a call that lacks only packets of ranks that left long before.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ namespace leeway::sim {
 
 class Departures {
  public:
-  // `pauses`: ranks may be stopped; then how long others wait is not checked. `outages`: all copies
-  // of a good-bye may be lost.
+  // `pauses`: ranks may be stopped, so the time for which others wait is not checked. `outages`:
+  // all copies of a good-bye may be lost.
   Departures(Check& check, LedgerBook& book, bool pauses, bool outages)
       : check_(check), book_(book), pauses_(pauses), outages_(outages), ranks_(book.size()) {
     for (RankState& rank : ranks_) rank.heard_at.resize(book.size());
@@ -31,16 +31,15 @@ class Departures {
 
   void on_leave(Instant now, Rank rank, bool at_once);
   void on_left(Instant now, Rank rank);
-  // Call it when the rank's engine reads a good-bye of `from`, or is found to have taken `from` for
-  // dead.
+  // Call it when the rank's engine reads a good-bye of `from`, or has given `from` up.
   void on_goodbye(Instant now, Rank rank, Rank from);
   void on_pumped(Rank rank);
   void on_pause(Instant now, Rank rank);
   void on_resume(Instant now, Rank rank);
-  // Returns true if a departed rank may be the reason why a call ended with `status`, without all
-  // that it expected. Such a rank has left without serving, or has served for as long as it must.
+  // Returns true if a call may have ended incomplete, with `status`, because a rank left. That rank
+  // left without serving its peers, or has served them for as long as it must.
   bool may_have_cut(Instant now, const Status& status) const;
-  // Call it when the rank's call is over, and its ledger still open.
+  // Call it when the rank's call is over, before its ledger is closed.
   void on_done(Instant now, Rank rank, const CallLedger& call, const CallResult& result);
 
  private:
@@ -54,7 +53,7 @@ class Departures {
     Instant paused_at;
     Duration paused_for{0};  // since it leaves
     Duration slowest{0};     // the longest time-out since the rank began to leave
-    // The process forwards between peers that have no path of their own.
+    // The process relays datagrams between peers without a path of their own.
     bool forwards = false;
     std::vector<Instant> heard_at;  // by peer: when its good-bye was read, or 0
   };

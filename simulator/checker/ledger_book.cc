@@ -119,8 +119,8 @@ CallLedger* LedgerBook::submit(Instant now, Rank rank, const Call& call) {
     const auto part = control.subspan(own.source, own.grid.elements());
     side.control.assign(part.begin(), part.end());
   }
-  // While kOpenCollectivesMax operations are open, the engine lets the call wait. A rank that was
-  // given up opens no call.
+  // The engine opens the call later if kOpenCollectivesMax operations are open already. A rank that
+  // was given up opens no call.
   const protocol::Endpoint& endpoint = engine(rank).endpoint();
   if (endpoint.liveness().given_up().ok() &&
       endpoint.rounds().collective_count() < limits::kOpenCollectivesMax)
@@ -187,7 +187,7 @@ void LedgerBook::open(Instant now, Rank rank, CallLedger& call) {
     mark_left(now, rank, failed.mapped(), call);
   if (side.early.empty()) return;
   begin_batch(state);
-  // The first datagram of a batch finds the call open, whatever came before.
+  // The first early packet begins a batch and finds the call open.
   state.batch_empty = true;
   std::sort(side.early.begin(), side.early.end(), [](const EarlyPacket& a, const EarlyPacket& b) {
     return std::tie(a.from, a.place) < std::tie(b.from, b.place);

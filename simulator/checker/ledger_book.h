@@ -1,11 +1,11 @@
 // Keeps the ledgers of all calls that are not over, and assigns each packet that arrives to its
 // call.
 //
-// It follows the protocol's published rules of what counts. A packet counts once, if it comes
-// between its receiver's opening of the call and its return. Before that, at most
-// limits::kEarlySlotsPerPeer packets of a sender wait. The book does not follow timing. If timing
-// decides whether a packet is late (a flow that has ended and fell quiet, a deadline, a chunk that
-// every sender has passed), it is noted as one that the engine is free to call late.
+// It follows the protocol's rules about which packets count. A packet counts once, if it comes
+// after its receiver opened the call and before the call returned. Before the opening, at most
+// limits::kEarlySlotsPerPeer packets of a sender wait. The book does not model timing. Whether a
+// packet is late may depend on it: a flow ended and fell quiet, a deadline came, or every sender
+// passed the chunk. Such a packet is noted as one that the engine may call late.
 #pragma once
 
 #include <deque>
@@ -31,26 +31,27 @@ class LedgerBook {
   // Sets the engine of a rank that had none yet.
   void set_engine(Rank rank, const collective::Engine& engine) { engines_[rank] = &engine; }
 
-  // Begins a rank's next call. Returns null if it is not the operation that the others submitted.
+  // Begins a rank's next call. Returns null if the other ranks submitted a different operation.
   CallLedger* submit(Instant now, Rank rank, const Call& call);
-  // A rank submits `count` messages: operations of its own, which have no number among the calls.
+  // Call it when a rank submits `count` messages. They have no number among the calls.
   void on_messages(Rank rank, std::size_t count) { ranks_[rank].messages += count; }
-  // Returns true if ranks submitted different operations under one number. Then it is no fault of
-  // the engine that they refuse each other's packets.
+  // Returns true if ranks submitted different operations under one number. The engine then rightly
+  // refuses packets.
   bool disagreed() const { return disagreed_; }
   // Returns the call that `rank` has open, or null if it has none.
   CallLedger* open_call(Rank rank);
-  // Call it when the rank is done with its open call.
+  // Call it when the rank's open call has returned.
   void close(Rank rank, bool succeeded);
-  // Closes everything of a rank that is dead or leaves.
+  // Closes all calls of a rank that is dead or leaves.
   void kill(Rank rank);
   void pumped(Rank rank);
 
   // Returns the call of this number, or null if it is over, or not yet submitted by any rank.
   CallLedger* find(std::uint32_t number);
 
-  // Every datagram to a rank belongs to a batch, which ends with on_pumped. Packets that waited for
-  // a call are read when the engine opens the call, and belong to the batch of that time.
+  // Call it before each datagram that a rank reads. The datagrams that a rank reads before
+  // on_pumped form a batch. Packets that waited for a call join the batch in which the engine opens
+  // the call.
   void begin_datagram(Rank rank);
 
   // What the book finds out about a packet.
@@ -61,14 +62,14 @@ class LedgerBook {
   Arrival on_data(Instant now, Rank rank, Rank from, const wire::DataHeader& header,
                   ByteSpan payload);
   void on_end(Instant now, Rank rank, Rank from, const wire::End& end);
-  // Takes in a report. It lists the calls that its sender has open, so the sender has left every
-  // other call below opened_below.
+  // Notes what a peer's report says about its calls. A report lists the sender's open calls, so the
+  // sender has left every unlisted call below opened_below.
   void on_report(Instant now, Rank rank, Rank from, const wire::Report& report);
   void on_goodbye(Instant now, Rank rank, Rank from);
   void on_lost(Rank from, Rank to, const wire::DataHeader& header);
 
-  // Takes back the last copies of the batch that ended last, of the call that `rank` has open,
-  // because the engine was done before it used them. Returns false if there are fewer copies.
+  // Takes back the last `copies` copies of the latest batch that belong to the open call of `rank`.
+  // The call had ended before the engine read them. Returns false if fewer can be taken back.
   bool take_back(Rank rank, std::uint64_t copies);
 
  private:
@@ -85,10 +86,10 @@ class LedgerBook {
     bool parity = false;
     bool follows = false;  // computed from parity
   };
-  // Places for packets of operations that are not open yet, one bit each: set while taken.
+  // Places in which packets wait for an operation to open, one bit each. A set bit means taken.
   using EarlyPlaces = std::uint8_t;
   static_assert(limits::kEarlySlotsPerPeer <= 8 * sizeof(EarlyPlaces));
-  // A packet that holds a place until its message opens.
+  // A packet that takes a place until its receive is posted.
   struct EarlyMessage {
     Rank from = 0;
     std::uint32_t place = 0;
@@ -109,8 +110,8 @@ class LedgerBook {
     std::vector<EarlyPlaces> early;  // by sender
     std::vector<EarlyMessage> early_messages;
     std::vector<bool> gone;  // peers that said good-bye to it
-    // Collectives that had failed elsewhere, by peers' reports, before this rank opened them, and
-    // the first such peer.
+    // Collectives that a peer reported as failed before this rank opened them, with the first such
+    // peer.
     std::map<std::uint32_t, Rank> failed_before;
   };
 

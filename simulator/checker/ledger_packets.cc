@@ -1,4 +1,4 @@
-// The half of LedgerBook that follows packets: which call each belongs to, and what it counts for.
+// The part of LedgerBook that assigns packets to calls and counts them.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -59,8 +59,8 @@ LedgerBook::Arrival LedgerBook::on_data(Instant now, Rank rank, Rank from,
   return {call, first};
 }
 
-// Takes the sender's first free place for early packets. Returns none if all its places are taken.
-// Also gives back the places of messages that have opened since.
+// Takes the sender's first free place for early packets, or returns none if all are taken. First
+// frees the places of messages that have opened since.
 std::optional<std::uint32_t> LedgerBook::take_place(Rank rank, Rank from) {
   RankState& state = ranks_[rank];
   const protocol::Endpoint& endpoint = engine(rank).endpoint();
@@ -113,14 +113,14 @@ bool LedgerBook::keep_early(Rank rank, Rank from, CallLedger& call,
 
 void LedgerBook::stage(Rank rank, Rank from, CallLedger& call, std::uint32_t index,
                        ByteSpan payload) {
-  // Checks that the packet equals the elements that the sender brought.
+  // Keeps the packet as it came if it is encoded.
   if (call.plan.reduce_format().identity()) return;
   const ByteSpan place = call.staged(rank, from, index);
   if (payload.size() != place.size()) return;
   std::memcpy(const_cast<std::byte*>(place.data()), payload.data(), payload.size());
 }
 
-// Counts a copy of a packet.
+// Counts a copy of a packet in its flow.
 void LedgerBook::count(Instant now, Rank rank, Rank from, CallLedger& call,
                        const wire::DataHeader& header) {
   RankState& state = ranks_[rank];
@@ -135,7 +135,7 @@ void LedgerBook::count(Instant now, Rank rank, Rank from, CallLedger& call,
   const bool first = !(parity ? flow.parity_seen : flow.seen).test_and_set(index);
   const bool late = may_be_late(now, rank, call, flow, header);
   const bool repaired = !parity && header.attempt > 0;
-  // A later copy may end the pass, although the first copy said that the pass goes on.
+  // Every copy is looked at, because a later copy may end the pass although the first did not.
   const bool ended = header.ends_first_pass() && flow.note_end(state.batch);
   state.items.push_back({.call = call.number,
                          .kind = header.kind,
@@ -173,8 +173,8 @@ std::uint64_t LedgerBook::seed(Rank rank) const {
   return engine(rank).endpoint().config().seed;
 }
 
-// Notes the packets that follow from parity: the missing packets of a code, once equally many of
-// its parities have come.
+// Counts the packets that can be computed from parity. Those are the missing packets of a code,
+// once as many of its parity packets have come.
 void LedgerBook::follow(Rank rank, Rank from, CallLedger& call, FlowKind kind, std::uint32_t code,
                         bool late) {
   RankState& state = ranks_[rank];
@@ -256,7 +256,7 @@ void LedgerBook::on_end(Instant now, Rank rank, Rank from, const wire::End& end)
 
 void LedgerBook::on_report(Instant now, Rank rank, Rank from, const wire::Report& report) {
   for (const wire::OpenRound& entry : report.entries()) {
-    // (If a deadline ended a lossy call, its failure is reported again.)
+    // The failure of a lossy call that a deadline ended is reported again, so it is not noted here.
     const bool again = entry.tag.delivery != Delivery::Kind::exact &&
                        entry.failure == StatusCode::kDeadlineExceeded;
     if (entry.failed() && !entry.point_to_point && !again && entry.round >= ranks_[rank].opened)
@@ -303,9 +303,9 @@ bool LedgerBook::take_back(Rank rank, std::uint64_t copies) {
     const BatchItem& item = items.back();
     if (item.call != call->number) continue;
     FlowLedger& flow = call->ranks[rank].flow(item.kind, item.from);
-    // The engine reads first what a header says about its sender's progress, and that may end the
-    // call. A packet that must count cannot end it. So the engine used the first packet of the
-    // batch if it must count.
+    // The header of a batch's first packet may itself end the call, before the engine uses the
+    // packet. A packet that must count cannot end the call that way, so the engine has used it and
+    // it stays.
     if (item.opens && item.first && !item.late && !item.parity) return false;
     if (item.parity) {
       flow.ended &= !item.ended;

@@ -16,7 +16,7 @@ bool sends(const OperationSpec& spec) {
   return spec.kind == OperationKind::send;
 }
 
-// Returns true if the message is not rounded on its way.
+// Returns true if the message's codec does not round it.
 bool arrives_as_sent(const OperationSpec& spec) {
   return codec::format_of(spec.options.codec, DataType::f32, codec::Purpose::copy).identity();
 }
@@ -30,7 +30,7 @@ std::string where(Instant now, Rank rank, const Call& call) {
                      static_cast<double>(now.ns) / 1e6);
 }
 
-// Counts over all messages and senders.
+// Sums of the packet counts of several messages.
 struct Packets {
   std::uint64_t expected = 0;
   std::uint64_t arrived = 0;
@@ -64,7 +64,7 @@ void MessageCheck::on_done(Instant now, Rank rank, const Call& call, const CallR
   if (is_exchange(call)) check_exchange(now, rank, call, result);
 }
 
-// An exchange that was refused as a whole has not begun any of its messages.
+// Checks the exchange as a whole. An exchange that was refused has begun none of its messages.
 void MessageCheck::check_exchange(Instant now, Rank rank, const Call& call,
                                   const CallResult& result) {
   std::size_t done = 0;
@@ -107,8 +107,8 @@ void MessageCheck::check_exchange(Instant now, Rank rank, const Call& call,
   if (done == all) check_own(now, rank, call);
 }
 
-// Checks a rank's messages to itself, also if others of the exchange failed: these were copied when
-// it began.
+// Checks a rank's messages to itself. They are copied when the exchange begins, so they must be
+// right even if it fails.
 void MessageCheck::check_own(Instant now, Rank rank, const Call& call) {
   std::map<std::uint32_t, std::vector<const OperationSpec*>> sent;  // by tag
   std::map<std::uint32_t, std::size_t> received;

@@ -1,9 +1,9 @@
-// I16: a message arrives as it was sent. A receive holds, bit for bit and in full, the data of a
-// send of its tag to its rank. For one pair of ranks and tag, later receives hold later sends.
+// I16: a message arrives as it was sent. A receive holds, bit for bit and in full, what a send with
+// its tag sent to its rank. For one pair of ranks and one tag, later receives hold later sends.
 //
-// An exchange is done when all of its messages are. It has succeeded if and only if all of them
-// have, and its report has theirs in the caller's order. Messages of a rank to itself are checked
-// too: the n-th send of a tag in its n-th receive.
+// An exchange is done when all of its messages are. It succeeds if and only if all of them do, and
+// its report lists their reports in the caller's order. A rank's messages to itself are checked
+// too: the n-th receive of a tag must hold its n-th send.
 #pragma once
 
 #include <cstdint>

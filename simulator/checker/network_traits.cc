@@ -14,7 +14,7 @@ bool keeps_order(const scenario::Delay& delay) {
          delay.kind_case() == scenario::Delay::KIND_NOT_SET;
 }
 
-// Returns true if losses are independent of each other and of everything else.
+// Returns true if the model loses each packet independently.
 bool is_random(const scenario::Loss& loss) {
   const bool other = loss.has_gilbert_elliott() || loss.has_four_state() || loss.has_bursts() ||
                      loss.has_every() || loss.has_list() || loss.window_size() > 0 ||
@@ -36,7 +36,7 @@ bool is_for_all(const scenario::Link& link) {
 
 bool keeps_order(const Scenario& scenario) {
   if (scenario.pause_size() > 0 || scenario.operation().has_inject()) return false;
-  // A multicast packet may overtake one that is sent to one rank.
+  // A multicast packet may overtake a unicast packet.
   if (scenario.has_multicast()) return false;
   for (const scenario::Link& link : scenario.link()) {
     if (link.has_reorder() || !keeps_order(link.delay_ms())) return false;

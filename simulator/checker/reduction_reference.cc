@@ -11,13 +11,13 @@ namespace {
 
 using wire::FlowKind;
 
-// Limit on the senders of one packet whose contribution is found out by trying: 2^6 sums at most.
+// Most senders of a packet for which the checker tries out whether they were summed: 2^6 sums.
 constexpr std::size_t kOpenMax = 6;
 
-// Difference that no rounding explains, relative to the largest number of the packet.
+// A larger difference is more than rounding. Relative to the largest number of the packet.
 constexpr float kFar = 1e-3f;
 
-// Stands for an estimate that can no longer be known from outside.
+// Stands for a rate that the checker can no longer know.
 constexpr double kUntold = std::numeric_limits<double>::quiet_NaN();
 
 void add_native(std::span<const float> values, float scale, bool first, std::span<float> sum) {
@@ -57,27 +57,27 @@ void ReductionReference::take_senders(const CallLedger& call, Rank rank,
     const bool fewer = row.arrived < std::uint64_t{reduce.distinct} + spread.distinct;
     sender.unsure = fewer && reduce.unsure > 0;
     sender.counted = !sender.unsure || spread.unsure == 0 || report.elements_missing == 0;
-    // In a half that settles as a whole, the late packets are those that came last.
+    // A half that settles as a whole calls the packets late that came last.
     if (sender.unsure && sender.counted && row.arrived >= spread.distinct)
       sender.arrived = static_cast<std::uint32_t>(row.arrived - spread.distinct);
   }
 }
 
-// Returns the weight that the flow's packets give. If all of them may be late, any packet that
-// counted gave it in its header.
+// Returns the weight that the flow's packets state. If the engine may have called all of them late,
+// but used some, one of those stated the weight.
 float ReductionReference::weight_of(const FlowLedger& flow, Rank from) const {
   const bool by_late = flow.weight != flow.weight && senders_[from].arrived > 0;
   return by_late ? flow.late_weight : flow.weight;
 }
 
-// Returns true if the weight came so late that the engine may not have known it: no packet of the
-// flow counted, or the number of those that did is not known.
+// Returns true if the engine may not know the sender's weight: every packet that states it may be
+// late, and it is not known that the engine used one.
 bool ReductionReference::is_weight_open(const FlowLedger& flow, Rank from) const {
   return flow.weight != flow.weight && flow.late_weight == flow.late_weight &&
          (senders_[from].arrived == 0 || !senders_[from].counted);
 }
 
-// Returns false if the tallies that scales depend on cannot be known from outside.
+// Computes the scales. Returns false if the counts behind them cannot be known from outside.
 bool ReductionReference::plan_scales(const CallLedger& call, Rank rank) {
   const RankLedger& side = call.ranks[rank];
   const std::uint32_t packets = call.plan.reduce_to(rank).grid.packets();
@@ -115,7 +115,7 @@ bool ReductionReference::plan_scales(const CallLedger& call, Rank rank) {
   return weights_known && (known || call.plan.packet_scales());
 }
 
-// Contributions that are not finite are left out of the counts that scales depend on.
+// Takes contributions that are not finite out of the counts that scales depend on.
 void ReductionReference::uncount_non_finite(const CallLedger& call, Rank rank) {
   for (std::uint32_t index = 0; index < uncounted_.size() / size_; ++index) {
     for (Rank from = 0; from < size_; ++from) {
@@ -144,8 +144,8 @@ bool ReductionReference::is_certain(const CallLedger& call, Rank rank, Rank from
                      [&](const FlowLedger::Distinct& packet) { return packet.index == index; });
 }
 
-// Computes the packet from the certain contributions and from those of `open_` whose bit is set in
-// `choice`.
+// Computes the packet's sum from the contributions that certainly count and those senders of
+// `open_` whose bit is set in `choice`.
 void ReductionReference::reduce(const CallLedger& call, Rank rank, std::uint32_t index,
                                 std::uint64_t choice) {
   std::fill(mask_.begin(), mask_.end(), 0);
@@ -175,7 +175,7 @@ void ReductionReference::reduce(const CallLedger& call, Rank rank, std::uint32_t
   sum(call, rank, index);
 }
 
-// The values of the contribution, as its receiver decodes them.
+// Returns true if all values of the contribution, as its receiver decodes them, are finite.
 bool ReductionReference::is_finite(const CallLedger& call, Rank rank, Rank from,
                                    std::uint32_t index) {
   const FlowPlan plan = call.plan.reduce_to(rank);
@@ -193,7 +193,7 @@ bool ReductionReference::is_finite(const CallLedger& call, Rank rank, Rank from,
   return std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
 }
 
-// Removes from `mask_` the contributions that would be summed and are not finite.
+// Removes from `mask_` the contributions that are not finite. Returns true if there were any.
 bool ReductionReference::leave_out_non_finite(const CallLedger& call, Rank rank,
                                               std::uint32_t index) {
   const std::uint64_t before = left_out_;
@@ -277,9 +277,9 @@ void ReductionReference::check_packet(const CallLedger& call, Rank rank, std::ui
     outcome.resolved = false;
     return;
   }
-  // The likeliest choice is tried first: all that came counts. Two choices give the same sum if a
-  // contribution weighs nothing, is left out, or is zero. Then it is unknown which choice the
-  // engine made.
+  // Finds the choice of contributions whose sum the engine has, the likeliest first: all that came.
+  // Two choices give the same sum if a contribution weighs nothing, is left out, or is zero. Then
+  // the engine's choice stays unknown.
   std::uint64_t made = 0;
   int fitting = 0;
   for (std::uint64_t choice = std::uint64_t{1} << open_.size(); fitting < 2 && choice-- > 0;) {
@@ -294,8 +294,8 @@ void ReductionReference::check_packet(const CallLedger& call, Rank rank, std::ui
   if (!adopted) compare(packet_, found, index, outcome);
 }
 
-// Checks that the owner holds the values which its receivers decode: the reference, encoded and
-// decoded by the spread's codec.
+// Checks that the owner holds what its receivers decode: the reference sum, encoded and decoded by
+// the spread half's codec.
 void ReductionReference::check_adopted(const CallLedger& call, Rank rank,
                                        std::span<const float> result, Outcome& outcome) {
   const FlowPlan plan = call.plan.spread(rank, rank);

@@ -1,8 +1,8 @@
-// The value that an owner's shard must have, given which contributions came: the estimator's scales
-// of src/math/estimate, applied to the contributions as they travelled, summed in rank order.
+// The value that an owner's shard must have, given which contributions came. It is their sum in
+// rank order, decoded as they were sent, with the estimator's scales of src/math/estimate.
 //
-// Additions and products are this file's own. Scales (estimate::ScalePlan) and the meaning of
-// encoded bytes (codec::accumulate) are the library's, and have tests of their own.
+// This file does its own additions and products. It takes scales (estimate::ScalePlan) and the
+// decoding of bytes (codec::accumulate) from the library, which tests both elsewhere.
 #pragma once
 
 #include <span>
@@ -27,7 +27,7 @@ class ReductionReference {
     std::uint32_t first_wrong = 0;
     float expected = 0;  // expected value of the first wrong element
     float found = 0;
-    // It is known, or was found out, which contributions were summed.
+    // The checker knows, or found by trying, which contributions were summed.
     bool resolved = true;
     std::vector<std::uint64_t> histogram;  // packets, by number of contributors
     std::uint64_t untouched = 0;           // elements
@@ -38,7 +38,7 @@ class ReductionReference {
   Outcome check(const CallLedger& call, Rank rank, const CollectiveReport& report,
                 std::span<const float> result);
 
-  // Updates the rates that the scales of later calls depend on. Call it after check().
+  // Updates the delivery rates that the scales of later calls depend on. Call it after check().
   void learn(const CallLedger& call, Rank rank);
 
  private:
@@ -67,7 +67,7 @@ class ReductionReference {
 
   int size_;
   std::uint64_t seed_;
-  // Rates by owner. NaN stands for a rate that can no longer be known
+  // Delivery rates by owner. NaN stands for a rate that can no longer be known.
   std::vector<estimate::LinkHistory> histories_;
   std::vector<Sender> senders_;
   std::vector<estimate::LinkTally> tallies_;
@@ -76,7 +76,8 @@ class ReductionReference {
   std::vector<float> complete_scales_;
   std::vector<float> scales_;
   std::vector<std::uint64_t> mask_;
-  // By packet and sender: not finite, and taken out of the counts that scales depend on
+  // By packet and sender: the contribution is not finite and is left out of the counts that scales
+  // depend on.
   std::vector<bool> uncounted_;
   std::vector<Rank> open_;  // senders whose packet may or may not count
   estimate::BlockScales complete_block_;

@@ -42,8 +42,8 @@ Seen seen_of(const RankLedger& side, Rank from) {
   return seen;
 }
 
-// Returns how many packets were assumed to follow from parity, but cannot, because packets that
-// parity needs came too late.
+// Returns how many packets the ledger counts as computed from parity, although the parity may have
+// lacked a late packet.
 std::uint64_t unfollowed(const Seen& seen, const PeerReport& row) {
   return row.late == 0 ? 0 : seen.unsure_follow;
 }
@@ -85,8 +85,8 @@ void ReportCheck::check_unopened(Instant now, Rank rank, const CallLedger& call,
   });
 }
 
-// Takes back as many of the last copies as the report lacks. The engine may not have read datagrams
-// that came in the same batch behind the one that ended the call.
+// Takes copies out of the ledger until it has as many as the report. The call may have ended in the
+// middle of a batch, and then the engine has not read the rest of the batch.
 void ReportCheck::take_back_unread(Rank rank, const CallLedger& call,
                                    const CollectiveReport& report) {
   std::uint64_t seen = 0;
@@ -148,9 +148,8 @@ void ReportCheck::check_sums(Instant now, Rank rank, const CallLedger& call,
   });
 }
 
-// Checks the report's count of contributions of which nothing came. It is at least the number of
-// those without a packet, and at most the number of those of which no packet certainly came in
-// time.
+// Checks the report's count of contributions of which nothing came. At least those without any
+// packet must count, and at most those without a packet that certainly came in time.
 void ReportCheck::check_contributions(Instant now, Rank rank, const CallLedger& call,
                                       const CallResult& result) {
   if (!call.plan.reduces()) return;
@@ -170,7 +169,7 @@ void ReportCheck::check_contributions(Instant now, Rank rank, const CallLedger& 
   });
 }
 
-// Compares the elements that no packet brought with the report's conclusions about them.
+// Checks elements_missing and `complete` in the report against the elements that no packet brought.
 void ReportCheck::check_missing(Instant now, Rank rank, const CallLedger& call,
                                 const CallResult& result) {
   if (!call.plan.spreads()) return;

@@ -1,16 +1,16 @@
-// I3: what a call says about itself against what the network handed to its rank.
+// I3: the report of a call agrees with what the network handed to its rank.
 //
-// Of every sender:
+// For every sender:
 //   arrived + duplicate + late = copies that came between the opening of the call and its return;
-//   arrived = the different packets among them, less those that the engine was free to call late
+//   arrived = the different packets among them, less those that the engine may have called late
 //     (LedgerBook), and exactly as many if it called none late;
 //   repaired, loss, loss_first_pass, elements_missing and complete follow from these.
-// And a half is settled without packets only for a reason: its deadline, its delivery class once
-// the sender has ended, or a sender that has left. On a network that keeps the order, only packets
-// that the network lost may then be missing.
+// A half may settle with packets missing only for a reason: its deadline, a sender that has left,
+// or a delivery class that allows it once the sender's pass has ended. In the last case, on a
+// network that keeps the order, only packets that the network lost may be missing.
 //
-// A call that never opened has failed and has an empty report: its rank had been told that it was
-// given up, or the call waited behind others when its rank left them.
+// A call that never opened must have failed with an empty report. Either its rank had been told
+// that it was given up, or the rank left while the call waited behind others.
 #pragma once
 
 #include "checker/check.h"
@@ -25,8 +25,8 @@ class ReportCheck {
   ReportCheck(Check& check, LedgerBook& book, bool ordered)
       : check_(check), book_(book), ordered_(ordered) {}
 
-  // Call it when datagrams of this pair were damaged or refused: its missing packets can then no
-  // longer be counted.
+  // Call it when datagrams from `from` to `to` were damaged or refused. The checker can then no
+  // longer count this pair's missing packets.
   void on_damaged(Rank from, Rank to);
 
   void on_done(Instant now, Rank rank, const CallLedger& call, const CallResult& result);

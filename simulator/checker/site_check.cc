@@ -21,7 +21,7 @@ using collective::OperationSpec;
 // contributions.
 constexpr double kFarFromMean = 1e-4;
 
-// Most legs of a call besides those for single sites.
+// The most legs that a call has in addition to its legs within single sites.
 constexpr std::uint32_t kFurtherLegs = 4;
 
 std::string where_in(Instant now, std::uint32_t rank, const Call& call) {

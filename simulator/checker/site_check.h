@@ -1,12 +1,11 @@
-// Promises of a call by sites (collective/hierarchical_call.h) or over lanes
-// (collective/sliced_call.h) as a whole. Its legs or slices are checked by their communicators' own
-// checkers.
+// I2, I3, I4 and I6 of whole calls by sites (collective/hierarchical_call.h) or over lanes
+// (collective/sliced_call.h). The checkers of their own communicators check the legs or slices.
 //
-//   I2  an exact reduction is no further than rounding from the loss-free average
-//   I3  an exact call that succeeded lacks nothing, and `complete` is told only where nothing is
+//   I2  an exact reduction differs from the loss-free average by rounding only
+//   I3  an exact call that succeeded lacks nothing; `complete` is reported only if nothing is
 //       missing
 //   I4  it returns by its deadline plus a tick for each leg that may begin behind another
-//   I6  ranks whose results are agreed hold the same bits; of an all_gather what was brought
+//   I6  ranks that must agree hold the same bits; after an all_gather, those of the contributions
 #pragma once
 
 #include <map>

@@ -1,9 +1,10 @@
-// The compute threshold that ranks agree on while they run. The library's search (src/math/budget)
-// takes the times of a window of rounds, and all ranks have its threshold some rounds later.
+// Sets the compute threshold that ranks agree on during a run. The library's search
+// (src/math/budget) computes it from the ranks' times in a window of rounds. All ranks adopt it
+// some rounds later.
 //
-// Ranks share their times beside the step's path, so the exchange costs no simulated time; the
-// rounds until the threshold is adopted stand for it. A rank that has not finished its window when
-// the first one adopts (dead, or rounds behind) is left out.
+// Ranks exchange their times in the background, so this costs no simulated time; the rounds until
+// adoption stand for it. The search leaves out a rank that has not finished its window when the
+// first rank adopts (dead, or rounds behind).
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,8 @@ struct AutoThresholdOptions {
   std::uint32_t first_round = 0;  // first round of the first window
   std::uint32_t window_rounds = 44;
   std::uint32_t adopt_after = 1;  // rounds between a window and the first with its threshold
-  // rounds between the ends of windows, at least the two above together; 0 for one window only
+  // rounds from one window's end to the next, at least window_rounds + adopt_after; 0: one window
+  // only
   std::uint32_t every_rounds = 0;
 };
 
@@ -31,11 +33,10 @@ class AutoThreshold {
  public:
   explicit AutoThreshold(const AutoThresholdOptions& options);
 
-  // Call it when a rank begins a round. Returns the threshold in force in it, budget::kNoThreshold
-  // if there is none.
+  // Call it when a rank begins a round. Returns the round's threshold, or budget::kNoThreshold.
   Duration on_begin(Instant now, std::uint32_t rank, std::uint32_t round);
 
-  // Call it when the rank's gate has ended the round.
+  // Call it when the rank has finished computing in the round.
   void on_computed(std::uint32_t rank, std::uint32_t round, const budget::StepGate& gate);
 
   const budget::ThresholdChoice* choice() const { return choice_ ? &*choice_ : nullptr; }
@@ -44,7 +45,7 @@ class AutoThreshold {
   struct RankWindow {
     budget::LatencyWindow latencies;
     Instant begin;
-    // time from the window's first round to the round after it, or 0 before that round
+    // time from the begin of the window to the begin of the round after it; 0 before that
     Duration wall{0};
     std::uint32_t stop_share_1024 = 0;
   };

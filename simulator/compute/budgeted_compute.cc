@@ -55,7 +55,7 @@ ComputeDraw BudgetedCompute::draw(Instant now, std::uint32_t rank, std::uint32_t
           .threshold_ns = drops ? gate.threshold().count() : 0};
 }
 
-// Runs the gate over the drawn latencies. Returns the time when the rank stops computing.
+// Asks the gate after each micro-batch. Returns the time when the rank stops computing.
 Instant BudgetedCompute::compute_step(Instant now, budget::StepGate& gate) const {
   bool more = gate.next(now);
   for (std::size_t i = 0; more && i < latencies_ns_.size(); ++i) {

@@ -1,8 +1,8 @@
 // Ranks that compute in micro-batches and stop at a threshold. A scenario's drop_compute gives the
-// noise, and the library's gate and search (src/math/budget) decide.
+// noise of compute times. The library's gate and search (src/math/budget) decide when to stop.
 //
-// Every micro-batch is drawn, computed or not, so a run draws the same times whatever its threshold
-// is. It can then tell how long its steps would have lasted without a threshold.
+// Times are also drawn for micro-batches that are not computed. So the draws do not depend on the
+// threshold, and a run can tell how long its steps would have lasted without one.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace leeway::sim {
 
 class BudgetedCompute {
  public:
-  // `ranks`: the most ranks that there are, numbered from 0.
+  // `ranks`: one more than the largest rank.
   BudgetedCompute(const scenario::Compute::DropCompute& compute, std::uint32_t ranks);
 
   // Draws a rank's next round, which begins now. Its micro-batches last `slow_f32` / 2^32 times as
@@ -29,7 +29,7 @@ class BudgetedCompute {
   ComputeDraw draw(Instant now, std::uint32_t rank, std::uint32_t round, RandomStream& stream,
                    std::uint64_t slow_f32);
 
-  // Returns the choice of the last search, or null if none was made.
+  // Returns the result of the latest threshold search, or null before the first.
   const budget::ThresholdChoice* choice() const {
     return automatic_ ? automatic_->choice() : nullptr;
   }

@@ -1,5 +1,5 @@
-// The laws by which the compute time of a rank that works in one piece is drawn, as numbers that
-// integer arithmetic takes.
+// Distributions of compute times for ranks without micro-batches. Parameters are integers, so that
+// draws need integer arithmetic only.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,8 @@ struct TraceTime {
 using ComputeModel =
     std::variant<ConstantTime, LognormalTime, HeavyTailTime, PeriodicTime, TraceTime>;
 
-// Makes the model of any kind but drop_compute, which is BudgetedCompute's. Reads a trace's file.
+// Makes the model of any kind but drop_compute, which BudgetedCompute handles. Reads a trace's
+// file.
 Result<ComputeModel> compute_model(const scenario::Compute& compute);
 
 // Draws a time in nanoseconds. Computing takes `slow_f32` / 2^32 times as long as the model says.

@@ -1,8 +1,8 @@
 // How long a rank computes before it submits a round: the straggler models of a scenario.
 //
-// Integers decide every time, and a rank's draws depend on the seed, its number and its own model
-// only. A rank that no `compute` entry names takes no time; a later entry replaces an earlier one,
-// as does a later `slow` entry of the same rank in the rounds that both cover.
+// Times are computed in integers. A rank's draws depend only on the seed, its number and its own
+// model. A rank without a `compute` entry takes no time. If several `compute` entries name a rank,
+// the last one holds. If several `slow` entries of a rank cover a round, the last one holds, too.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ namespace leeway::sim {
 struct ComputeDraw {
   std::int64_t ns = 0;
   std::int64_t full_ns = 0;  // the time that it would have taken without a threshold
-  // A rank that works in one piece counts as the largest planned number of micro-batches of the
-  // scenario's ranks with DropCompute. So its contribution counts as much as a whole one of theirs.
+  // If the rank works in one piece, these are the largest planned number of micro-batches among
+  // ranks with DropCompute. So its contribution counts as much as one of theirs that is complete.
   MicroBatches micro_batches;
   double weight = 1;  // weight that the contribution, the sum over micro-batches, declares
   std::int64_t threshold_ns = 0;  // threshold in force, or 0
@@ -36,12 +36,12 @@ class ComputeTimes {
   ComputeTimes& operator=(ComputeTimes&&) noexcept;
   ~ComputeTimes();
 
-  // Called once per rank and round, when the rank begins the round, with rounds rising. Slow ranks
-  // (Scenario.slow) are included. With DropCompute they drop more, since the clock of the threshold
-  // is not slow.
+  // Draws a rank's computation. Call it once per rank and round, in rising rounds, when the round
+  // begins. Slow ranks (Scenario.slow) take longer. With DropCompute they also drop more, because
+  // the threshold stays the same.
   ComputeDraw draw(Instant now, std::uint32_t rank, std::uint32_t round);
 
-  // Returns the choice of the last search for an automatic threshold, or null if none was made.
+  // Returns the result of the latest search for an automatic threshold, or null before the first.
   const budget::ThresholdChoice* choice() const;
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kMeanLevel = 87.634;  // as the public code has it
 
-// exp(-(ln l - 4)^2 / 2) / l, times 2^60.
+// Returns the weight of noise level l, exp(-(ln l - 4)^2 / 2) / l, times 2^60.
 constexpr std::uint64_t weight_f60(std::uint64_t level) {
   const std::uint64_t log2_f32 = 64 * kOneF32 - negative_log2(level);
   const auto ln_f32 = static_cast<std::int64_t>(Wide{log2_f32} * kLn2F63 >> 63);

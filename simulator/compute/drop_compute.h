@@ -1,9 +1,9 @@
 // The noise of arXiv 2306.10598's public code: every micro-batch is prolonged by a random share of
 // its own time.
 //
-// A micro-batch of time t lasts t (1 + factor 0.5 l / 87.634), where l is 1 .. 999 with weight
-// exp(-(ln l - 4)^2 / 2) / l. 87.634 is the mean of l: the multiplier l / 87.634 has mean 1,
-// variance 1.35 and at most 11.4.
+// A micro-batch of time t lasts t (1 + factor 0.5 l / 87.634), where the noise level l is drawn
+// from 1 .. 999 with weight exp(-(ln l - 4)^2 / 2) / l. 87.634 is the mean of l: the multiplier l /
+// 87.634 has mean 1, variance 1.35 and at most 11.4.
 #pragma once
 
 #include <array>
@@ -16,27 +16,27 @@ namespace leeway::sim {
 
 inline constexpr std::uint32_t kDropComputeLevels = 999;
 
-// Cumulative weights: element l - 1 is the sum of the weights of 1 .. l, times 2^60. They are made
-// by integer arithmetic when compiling, each weight exact to 4e-6 of itself.
+// Cumulative weights of the noise levels: element l - 1 is the sum of the weights of 1 .. l, times
+// 2^60. They are computed at compile time in integers; each weight has a relative error below 4e-6.
 extern const std::array<std::uint64_t, kDropComputeLevels> kDropComputeWeights;
 
-// Draws l. Takes two words of the stream, or rarely more.
+// Draws a noise level in 1 .. 999. Takes two words of the stream, or rarely more.
 std::uint32_t drop_compute_level(RandomStream& stream);
 
 struct DropComputeNoise {
   std::int64_t micro_batch_ns = 0;  // without noise
-  // Share of a micro-batch's time that one unit of l adds, times 2^32.
+  // Share of a micro-batch's time that one noise level adds, times 2^32.
   std::uint64_t unit_f32 = 0;
 };
 
-// Draws how long each micro-batch of a step lasts. All of it takes `slow_f32` / 2^32 times as long.
+// Draws how long each micro-batch of a step lasts, noise included, times `slow_f32` / 2^32.
 void draw(const DropComputeNoise& noise, RandomStream& stream, std::uint64_t slow_f32,
           std::span<std::int64_t> latencies_ns);
 
-// The unit of a scenario's factor.
+// Returns `unit_f32` for a scenario's `factor`.
 std::uint64_t drop_compute_unit_f32(double factor);
 
-// Moments of a micro-batch's time over its time without noise.
+// Mean and deviation of a micro-batch's time, over its time without noise.
 struct DropComputeMoments {
   double mean = 1;
   double deviation = 0;

@@ -1,4 +1,4 @@
-// How much of a round's work a rank has done.
+// Counts the micro-batches of a rank's step.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Sums and multiples of times that stop at kLongestNs instead of overflowing.
+// Sums and multiples of times. They saturate at kLongestNs instead of overflowing.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace leeway::sim {
 
-// For times in 0 .. kLongestNs.
+// Both times must lie in 0 .. kLongestNs.
 constexpr std::int64_t sum_of_times(std::int64_t a_ns, std::int64_t b_ns) {
   return std::min(a_ns + b_ns, kLongestNs);
 }

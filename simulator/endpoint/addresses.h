@@ -1,8 +1,9 @@
-// Where processes are in the simulated network, and what translates their addresses on the way.
+// Addresses of the processes in the simulated network, and the address translators (NAT) before
+// them.
 //
-// The network carries packets from process to process. An address names a process: it consists of a
-// host, which belongs to one process, and one of its ports. A packet is admitted if its address is
-// still that of the process when it arrives.
+// The network itself carries packets by process number. An address consists of a host, which
+// belongs to one process, and one of its ports. A packet is admitted if the process still has the
+// packet's address when it arrives.
 #pragma once
 
 #include <cstdint>
@@ -23,21 +24,21 @@ class Addresses {
 
   explicit Addresses(std::uint32_t processes);
 
-  // Puts a translator before the process. It forgets a port over which nothing left for `idle`, and
-  // takes another one later. `symmetric`: it uses one port for each destination address, and lets
-  // in datagrams from that address only.
+  // Puts an address translator (NAT) before the process. The translator gives the process another
+  // port once nothing left through the old one for `idle`. `symmetric`: it uses one port per
+  // destination address, and lets in only datagrams from that address.
   void translate(std::uint32_t process, Duration idle, bool symmetric);
-  // Moves the process to another address, or makes its translator take another port.
+  // move() gives the process another host address; rebind() makes its translator take another port.
   void move(std::uint32_t process);
   void rebind(std::uint32_t process);
 
-  // The address that the others are told at first.
+  // Returns the address that other processes know at first.
   NetworkAddress told(std::uint32_t process) const;
 
   // Call it when a datagram leaves the process for `to`. Returns the source address that the
   // receiver sees.
   NetworkAddress outbound(Instant now, std::uint32_t process, const NetworkAddress& to);
-  // Returns true if a datagram from `source` to the address still reaches the process.
+  // Returns true if a datagram that `source` sent to the address `to` still reaches the process.
   bool admits(Instant now, std::uint32_t process, const NetworkAddress& source,
               const NetworkAddress& to) const;
 
@@ -50,17 +51,17 @@ class Addresses {
 
   void on_sent(std::uint32_t from, const NetworkAddress& to, std::size_t bytes, bool path_message);
   void on_received(std::uint32_t by, const NetworkAddress& source, std::size_t bytes, bool answer);
-  // Call it when a peer told the process the address of a third one. That allows 8 challenges (WIRE
-  // 9.7).
+  // Call it when a peer told the process the address of a third process. The process may then send
+  // 8 challenges to it (WIRE 9.7).
   void on_told(std::uint32_t process, const NetworkAddress& address) {
     account(process, address).allowed += 8 * kChallengeBytes;
   }
-  // Datagrams of the core that went to an address that had never answered, and path messages beyond
-  // three times what came from there.
+  // Datagrams that broke I11: core datagrams to an address that had never answered, and path
+  // messages beyond three times what came from there.
   std::uint64_t overdrawn() const { return overdrawn_; }
 
  private:
-  // A port by which a process is seen, and when something last left through it.
+  // A port from which a process's datagrams come, and when one last left through it.
   struct Port {
     std::uint16_t number = 0;
     Instant used;
@@ -73,7 +74,7 @@ class Addresses {
     // ports of a symmetric translator, by destination address
     std::map<std::uint32_t, Port> ports;
   };
-  // Bytes that a process may send to an address.
+  // Bytes that a process has sent, and may send, to an address.
   struct Account {
     std::uint64_t sent = 0;
     std::uint64_t allowed = 0;

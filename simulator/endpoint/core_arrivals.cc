@@ -11,8 +11,8 @@
 namespace leeway::sim {
 namespace {
 
-// Time that an injected "overtaken by n later datagrams" takes for each of the n. The library's
-// transport holds a datagram at most a millisecond for 8 of them.
+// Delay for each later datagram that an injected reordering lets overtake this one. The library's
+// transport holds a datagram back for up to 8 later ones, at most a millisecond.
 constexpr Duration kOvertakenBy = std::chrono::microseconds(125);
 
 void flip_bit(MutableByteSpan bytes, std::uint64_t bit) {
@@ -48,7 +48,7 @@ void CoreEndpoints::on_packet(Instant now, const Packet& packet, ByteSpan payloa
   }
 }
 
-// Opens the datagram before injected faults act, as the library does (transport/sealed).
+// Opens a sealed datagram. As in the library (transport/sealed), this comes before injected faults.
 bool CoreEndpoints::unseal(Instant now, std::uint32_t process, std::uint64_t word,
                            Datagram& datagram) {
   Process& here = processes_[process];
@@ -95,8 +95,8 @@ bool CoreEndpoints::unseal(Instant now, std::uint32_t process, std::uint64_t wor
   return true;
 }
 
-// Opens a datagram that is to be forwarded to another process, or was forwarded to this one.
-// Returns true if it is for the core.
+// Opens a datagram that came through a relay, or opens and forwards one if this process is the
+// relay. Returns true if it is for this core.
 bool CoreEndpoints::unseal_relayed(Instant now, std::uint32_t process, const seal::RelayHead& head,
                                    const seal::Associations::Opened& outer, Datagram& datagram) {
   Process& here = processes_[process];
@@ -142,7 +142,8 @@ bool CoreEndpoints::unseal_relayed(Instant now, std::uint32_t process, const sea
   return true;
 }
 
-// Called only in networks of hundreds of links.
+// Fetches into the cache what the packet's arrival will need. Called only in networks of hundreds
+// of links.
 void CoreEndpoints::expect(const Packet& packet) const {
   network_.payloads().prefetch(packet.payload);
   engine(packet.to).endpoint().expect(static_cast<Rank>(packet.from));
@@ -159,8 +160,8 @@ void CoreEndpoints::pass_faults(Instant now, std::uint32_t rank, Datagram datagr
   }
   if (fate.corrupt) {
     corrupted_.assign(datagram.bytes.begin(), datagram.bytes.end());
-    // No checksum covers the payload of an opened datagram. The library's own fault injection does
-    // not damage it either
+    // No checksum protects the payload of an opened datagram, so only its header is damaged, as in
+    // the library's own fault injection.
     const MutableByteSpan all = corrupted_;
     flip_bit(address.payload_summed ? all : all.first(wire::kDataHeaderBytes), fate.corrupt_bit);
     datagram.bytes = corrupted_;
@@ -227,8 +228,8 @@ void CoreEndpoints::keep_in_socket(Process& process, const Datagram& datagram) {
   process.socket.push_back(keep(datagram));
 }
 
-// Observers do not hear of datagrams that are for a process and not for a member. Pieces are an
-// exception: observers hear of their datagram once it is whole.
+// Tells the observers of a datagram. Datagrams for the process instead of a member are skipped. A
+// datagram that comes in pieces is told once it is whole.
 void CoreEndpoints::tell(Instant now, std::uint32_t process, const Datagram& datagram,
                          ByteSpan bytes) {
   if (!wire::is_for_process(bytes)) return tell_datagram(now, process, datagram.from, bytes);
@@ -238,7 +239,7 @@ void CoreEndpoints::tell(Instant now, std::uint32_t process, const Datagram& dat
   if (wire::decode_prefix(bytes, nullptr, prefix) != wire::Refusal::none)
     return tell_stray(now, process, datagram.from, wire::epoch_of(bytes).value_or(0), bytes);
   Process& reader = processes_[process];
-  // A node does not put together the pieces of a process that it has taken for dead.
+  // A node ignores pieces from a process that it has given up.
   const bool joins = prefix.type == wire::PacketType::piece && !reader.arriving.empty() &&
                      !reader.node->path(static_cast<Rank>(datagram.from)).dead() &&
                      wire::decode_piece(bytes, piece, content) == wire::Refusal::none;
@@ -247,13 +248,13 @@ void CoreEndpoints::tell(Instant now, std::uint32_t process, const Datagram& dat
   if (!whole.empty()) tell_datagram(now, process, datagram.from, whole);
 }
 
-// Tells of a lost piece. A piece does not show which packet of which flow is lost.
+// Tells observers of a datagram that has lost a piece. The piece does not show which one.
 void CoreEndpoints::tell_cut(const Train& train, std::uint32_t from, ByteSpan datagram) {
   if (wire::is_for_process(datagram) && communicators_[0].observer != nullptr)
     tell_loss(train.to, from, wire::epoch_of(datagram).value_or(0));
 }
 
-// Finds the communicator by the epoch that the datagram names, as the node finds its member.
+// Tells the observer of the communicator whose epoch the datagram names.
 void CoreEndpoints::tell_datagram(Instant now, std::uint32_t process, std::uint32_t sender,
                                   ByteSpan bytes) {
   const std::uint32_t epoch = wire::epoch_of(bytes).value_or(0);
@@ -266,8 +267,8 @@ void CoreEndpoints::tell_datagram(Instant now, std::uint32_t process, std::uint3
   tell_stray(now, process, sender, epoch, bytes);
 }
 
-// A datagram that reaches no member. Only a member that joins later may ever see it, and the node
-// keeps the latest of those that wait.
+// Tells of a datagram that reaches no member. The node keeps it for a member that joins later; an
+// older one that it drops for this is lost.
 void CoreEndpoints::tell_stray(Instant now, std::uint32_t process, std::uint32_t from,
                                std::uint32_t epoch, ByteSpan bytes) {
   if (lane_of(process) == 0) communicators_[0].observer->on_stray(now, process);

@@ -55,8 +55,8 @@ void CoreEndpoints::close(Instant now, std::uint32_t communicator, std::uint32_t
   want_pump(now, seat.process);
 }
 
-// Aborts as the library does (src/runtime/driving/channel.cc), except that it does not wait until
-// the call's buffers are no longer read: datagrams are copied when they leave.
+// Aborts as the library does (src/runtime/driving/channel.cc). Unlike there, nothing still reads
+// the call's buffers afterwards, because datagrams are copied when they leave.
 bool CoreEndpoints::abort(Instant now, std::uint32_t communicator, std::uint32_t rank) {
   Seat& seat = communicators_[communicator].seats[rank];
   Process& process = processes_[seat.process];
@@ -79,15 +79,15 @@ bool CoreEndpoints::abort(Instant now, std::uint32_t communicator, std::uint32_t
   return cancelled && seat.client == nullptr;
 }
 
-// Takes the member from the node, which answers for it from now on. Observers may still look at the
-// member.
+// Takes the member from its node, which now answers peers in the member's place. Observers may
+// still look at the member.
 void CoreEndpoints::part(Seat& seat) {
   Process& process = processes_[seat.process];
   seat.former = process.node->part(*seat.member);
   std::erase(process.seats, &seat);
 }
 
-// Tells those who wait for it that a call is over, or that a rank has left.
+// Tells the waiting client that its call is over, or that its rank has left.
 void CoreEndpoints::settle(Instant now, Seat& seat) {
   if (seat.client != nullptr && is_done(seat)) finish_call(now, seat);
   if (seat.aborted) return part(seat);
@@ -134,7 +134,7 @@ std::span<const collective::Request> CoreEndpoints::requests_of(const Seat& seat
   return seat.messages;
 }
 
-// Returns the requests that the rank's call consists of.
+// Like requests_of(), but for an exchange returns the requests of its messages.
 std::span<const collective::Request> CoreEndpoints::parts_of(const Seat& seat) {
   if (seat.call.spec != nullptr && seat.request.group != nullptr)
     return seat.request.group->messages();

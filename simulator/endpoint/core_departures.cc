@@ -19,8 +19,8 @@ Traffic traffic_of(ByteSpan datagram) {
 
 }  // namespace
 
-// Schedules the process after everything else of this instant. So datagrams that arrive together
-// are answered together, as by a receiver that empties its socket first.
+// Schedules pump() after all other events of this instant. So one pump answers all datagrams that
+// arrive together, like a receiver that first empties its socket.
 void CoreEndpoints::want_pump(Instant now, std::uint32_t rank) {
   Process& process = processes_[rank];
   if (process.pump_due || process.paused || process.dead) return;
@@ -109,7 +109,7 @@ void CoreEndpoints::roam(Instant now, std::uint32_t rank) {
     process.node->on_relay_share(now, share->relay, share->bytes_per_second);
 }
 
-// The same as roam(), for messages that change keys.
+// Sends the messages that change keys.
 void CoreEndpoints::change_keys(Instant now, std::uint32_t rank) {
   Process& process = processes_[rank];
   process.seals->on_wake(now);
@@ -128,7 +128,7 @@ void CoreEndpoints::change_keys(Instant now, std::uint32_t rank) {
   }
 }
 
-// Forwards waiting datagrams, as soon as the process reads its socket and the pace allows it.
+// Sends the datagrams that the process forwards as a relay.
 void CoreEndpoints::send_onward(Instant now, std::uint32_t rank) {
   Process& process = processes_[rank];
   const congestion::Uplink* const uplink = process.node->uplink();
@@ -149,8 +149,8 @@ void CoreEndpoints::send_onward(Instant now, std::uint32_t rank) {
   process.onward.clear();
 }
 
-// Sends a train by way of a relay. A relay may drop any datagrams, and observers of the network
-// cannot see which.
+// Sends a train through a relay. A relay may drop datagrams, and observers of the network cannot
+// see which, so all are told as lost.
 void CoreEndpoints::send_relayed(Instant now, std::uint32_t rank, const Train& train, Rank relay) {
   const seal::Roaming& roaming = *processes_[rank].roaming;
   const ByteSpan bytes = seal_train(now, rank, train);
@@ -165,7 +165,7 @@ void CoreEndpoints::send_relayed(Instant now, std::uint32_t rank, const Train& t
   processes_[rank].roaming->on_sent(now, relay);
 }
 
-// Seals the datagram for the way over the relay, into relayed_.
+// Writes the datagram, sealed once more for the relay, into relayed_.
 void CoreEndpoints::seal_for_relay(std::uint32_t rank, Rank to, Rank relay, ByteSpan datagram) {
   Process& process = processes_[rank];
   process.shares.on_sent(relay, 1);
@@ -178,8 +178,8 @@ void CoreEndpoints::seal_for_relay(std::uint32_t rank, Rank to, Rank relay, Byte
   (void)process.seals->seal_path_message(relay, pieces, relayed_);
 }
 
-// `core` is true if the message contains a datagram of the core. Such a datagram goes only to an
-// address that has answered.
+// `core`: the message contains a datagram of the core, which may go only to an address that has
+// answered.
 void CoreEndpoints::send_path_message(Instant now, std::uint32_t rank, Rank to,
                                       const NetworkAddress& address, ByteSpan sealed, bool core) {
   const std::uint64_t word = note_sent(now, rank, address, sealed.size(), !core);
@@ -213,8 +213,7 @@ ByteSpan CoreEndpoints::in_a_row(const Train& train) {
   return train_bytes_;
 }
 
-// Schedules the process's next wake-up: at its timer, or when the uplink takes more and the core
-// can be asked again.
+// Schedules the process's next wake-up: its next timer, or the time when the uplink has room again.
 void CoreEndpoints::arm(Instant now, std::uint32_t rank) {
   Process& process = processes_[rank];
   Instant wake = process.node->next_wake();

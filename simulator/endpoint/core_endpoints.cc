@@ -14,8 +14,8 @@
 namespace leeway::sim {
 namespace {
 
-// Round trips are measured from the first answer on. Until then timers assume the round trip of the
-// empty network, but at least this.
+// Before the first answer, timers assume the round trip time of the empty network, but at least
+// this.
 constexpr Duration kRttLeast = std::chrono::microseconds(100);
 
 protocol::EndpointConfig config_of(const scenario::Scenario& scenario, std::uint64_t seed,
@@ -143,8 +143,8 @@ void CoreEndpoints::set_up_sealing(const scenario::Scenario& scenario) {
   }
 }
 
-// Lets ranks find out which ranks hear them, as the ranks of a new Communicator do: by probes
-// before the first call.
+// Lets ranks find out by probes, before the first call, which ranks hear their multicast. The ranks
+// of a new Communicator do the same.
 Status CoreEndpoints::set_up_multicast(const scenario::Scenario& scenario) {
   if (!scenario.has_multicast()) return {};
   const auto from = scenario::ranks_of(scenario, scenario.multicast().from());

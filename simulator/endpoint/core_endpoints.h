@@ -1,25 +1,26 @@
-// The shipping protocol core at every rank: a collective::Node for each process, in virtual time,
-// over the simulated network.
+// The shipping protocol core at every rank: a collective::Node for each process, over the simulated
+// network in virtual time.
 //
-// The first communicator has all processes, and their numbers are its ranks. Further communicators
-// have some of the processes, and each process joins, aborts and leaves them at its own time.
+// The first communicator has all processes; a process's number is its rank there. Further
+// communicators have some of the processes. Each process joins, aborts and leaves them at a time of
+// its own.
 //
-// With lanes (Operation.lanes) a process has a node and a socket for each, behind one uplink, as
-// the library has; the first communicator and further ones are lane 0's. Inside, a lane of a
-// process counts as a process: number `lane` times the ranks, plus its own. On the network it is
-// its rank.
+// With lanes (Operation.lanes) a process has one node and one socket for each lane, behind one
+// uplink, as in the library. The communicators of this class use lane 0 unless add() names another
+// one. In this class each lane of a process counts as a process, with number lane * ranks + rank.
+// On the network it has the number of its rank.
 //
-// What a machine adds to the core is modelled here, and nothing of the protocol: a socket that
-// makes the sender wait while its uplink is full, a process that can be stopped (what arrives waits
-// in its socket, up to the socket's buffer) or die, and the library's own fault injection
-// ($LEEWAY_FAULT, Operation.inject), which sits between socket and core.
+// This class adds models of the machine around the core, and nothing of the protocol. The socket
+// makes the sender wait while the uplink is full. A process may be stopped (datagrams then wait in
+// its socket, up to the socket's buffer) or die. The library's own fault injection ($LEEWAY_FAULT,
+// Operation.inject) acts between socket and core.
 //
-// Without contents (scenario.contents) tensors have a size and no memory, and the network carries a
-// data packet's header alone. The core is the same, and so is every datagram's length and time: the
-// payload that it hands out is never read, and zeros stand for it where the header arrives.
+// Without contents (scenario.contents) tensors have a size and no memory, and the network carries
+// only the headers of data packets. Lengths and times of datagrams stay the same. The payload that
+// the core sends is never read; the receiver gets zeros in its place.
 //
-// core_endpoints.cc makes it all and has what happens to processes, core_calls.cc serves clients,
-// core_arrivals.cc and core_departures.cc stand between the core and the network.
+// core_endpoints.cc: set-up and events of processes. core_calls.cc: calls of clients.
+// core_arrivals.cc and core_departures.cc: datagrams from and to the network.
 #pragma once
 
 #include <deque>
@@ -46,8 +47,8 @@
 
 namespace leeway::sim {
 
-// All ranks have the same seed, as with LEEWAY_SEED. A run with this seed over a real network has
-// the same permutations, stochastic rounding and virtual losses.
+// All ranks use one seed, as with LEEWAY_SEED. Over a real network, the same seed gives the same
+// permutations, stochastic rounding and virtual losses.
 class CoreEndpoints final : public Endpoints, private PacketReceiver {
  public:
   // Attaches itself to the network for data and control. All arguments outlive it. The scenario is
@@ -71,12 +72,12 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   void pause(Instant now, std::uint32_t rank) override;
   void resume(Instant now, std::uint32_t rank) override;
   void kill(Instant now, std::uint32_t rank) override;
-  // Gives the process another address, or only another port. Requires sealing.
+  // Gives the process another address, or only another port. Datagrams must be sealed.
   void change_address(std::uint32_t rank, bool port_only);
 
-  // Makes the rank leave the first communicator, at once or after serving its peers until they are
-  // quiet, and ends its process. `client` hears when it has left. No call of it is open, none
-  // follows, and its process is no member of another communicator.
+  // Makes the rank leave the first communicator, `at_once` or after serving its peers until they
+  // are quiet, and ends its process. `client` is told when it has left. The rank must have no open
+  // call and submit none later. Its process must be in no other communicator.
   void leave(Instant now, std::uint32_t rank, bool at_once, Client& client);
 
   // ---- further communicators; `communicator` 0 is the first one ----
@@ -85,34 +86,34 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   // other communicator has the epoch.
   std::uint32_t add(std::uint32_t epoch, std::vector<Rank> processes, CoreObserver* observer,
                     std::uint32_t lane = 0);
-  // Makes the rank a member. First the observer is told of the datagrams that its process kept from
-  // earlier members, as datagrams of this time.
+  // Makes the rank a member. Its process may have kept datagrams for the communicator; the observer
+  // is first told of these, as if they arrived now.
   const collective::Engine& open(Instant now, std::uint32_t communicator, std::uint32_t rank);
   void submit(Instant now, std::uint32_t communicator, std::uint32_t rank, const Call& call,
               Client& client);
-  // The same as Communicator::abort(): the open call fails before this returns, and its client is
-  // told. Returns true if all its open operations have failed with kCancelled.
+  // Does what Communicator::abort() does: ends the open call and tells its client before returning.
+  // Returns true if all open operations of the call failed with kCancelled.
   bool abort(Instant now, std::uint32_t communicator, std::uint32_t rank);
-  // The same as leave(), but the process goes on.
+  // Like leave() after serving peers, but the process goes on.
   void close(Instant now, std::uint32_t communicator, std::uint32_t rank, Client& client);
 
   const collective::Engine& engine(std::uint32_t rank) const {
     return communicators_[0].seats[rank].member->engine();
   }
   const collective::Node& node(std::uint32_t process) const { return *processes_[process].node; }
-  // Returns true if no live rank has anything open, confirmations included.
+  // Returns true if no live rank has anything open. A confirmation that is awaited counts as open.
   bool idle() const;
   // Returns null if nothing is sealed.
   const seal::Associations* seals(std::uint32_t process) const {
     return processes_[process].seals.get();
   }
-  // Returns null if nothing is sealed: addresses do not matter then.
+  // Returns null if nothing is sealed, because addresses then do not matter.
   const Addresses* addresses() const { return addresses_ ? &*addresses_ : nullptr; }
   // Returns null if nothing is sealed.
   const seal::Roaming* roaming(std::uint32_t process) const {
     return processes_[process].roaming.get();
   }
-  // Returns counts of the datagrams that a process forwarded for others.
+  // Returns counts of the datagrams that the process forwarded as a relay.
   const seal::Forwarding::Counters& forwarded(std::uint32_t process) const {
     return processes_[process].forwarding.counters();
   }
@@ -124,9 +125,9 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
  private:
   enum class Step : std::uint64_t { pump = 0, wake = 1, arrive = 2 };
 
-  // A datagram that has arrived. `payload` is its place in the network's pool, or kNoPayload if its
-  // bytes lie elsewhere. Without contents, `bytes` may be only the header of a datagram of `length`
-  // bytes.
+  // A datagram that has arrived. `payload` is its number in the network's pool, or kNoPayload if
+  // `bytes` lie elsewhere. Without contents, `bytes` may be only the header; `length` is the whole
+  // length.
   struct Datagram {
     std::uint32_t from;
     ByteSpan bytes;
@@ -134,21 +135,22 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     std::uint32_t payload;
     Ecn ecn = Ecn::none;
   };
-  // A datagram that waits; its payload is held.
+  // A datagram that waits. It holds its place in the payload pool.
   struct Kept {
     std::uint32_t from = 0;
     std::uint32_t payload = kNoPayload;
     std::uint32_t length = 0;
     Ecn ecn = Ecn::none;
   };
-  // A datagram that a process is to forward for others, sealed for its hop; its payload is held.
+  // A datagram that this process forwards as a relay, sealed for its receiver. It holds its place
+  // in the payload pool.
   struct Onward {
     Rank to = kNoRank;
     std::uint32_t payload = kNoPayload;
     std::uint32_t length = 0;
     bool is_share = false;  // a message of the relay itself, and no forwarded datagram
   };
-  // A process' part in a communicator.
+  // The place of one process in one communicator.
   struct Seat {
     std::uint32_t process = 0;
     std::uint32_t communicator = 0;
@@ -180,7 +182,7 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     std::optional<impairment::FaultPlan> faults;  // faults of datagrams that arrive here
     std::vector<Seat*> seats;                     // seats whose member is one of the node's
     Instant wake_at =
-        // Time of the armed wake-up; an event of any other time is ignored.
+        // Time of the scheduled wake-up. Wake-up events of any other time are ignored.
         Instant::infinite_future();
     Uplink uplink;
     bool pump_due = false;
@@ -191,8 +193,8 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     std::uint64_t socket_losses = 0;
     std::vector<std::uint32_t> hearers;  // processes that hear this one's multicast
     collective::Lobby lobby;             // the same contents as in the node's own lobby
-    // Pieces of datagrams, by sender. The node puts them together as well; these are for the
-    // observers.
+    // Pieces of datagrams, by sender. The node has its own; these serve to tell observers of whole
+    // datagrams.
     std::vector<protocol::Pieces> arriving;
   };
 
@@ -260,7 +262,7 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   std::vector<Process> processes_;                 // lane by lane
   std::optional<Addresses> addresses_;             // set if datagrams are sealed
   std::deque<Communicator> communicators_;
-  // Datagrams that wait because of Operation.inject's delay, reordering or duplication.
+  // Datagrams that Operation.inject delays, reorders or duplicates.
   std::vector<Kept> held_;
   std::vector<std::uint32_t> free_held_;
   protocol::TrainBuffer buffer_;

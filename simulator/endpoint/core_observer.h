@@ -1,5 +1,5 @@
-// Interface to watch the core endpoints from outside: checkers, one for each communicator. Ranks
-// are those of the communicator. All calls are in the order of events.
+// Interface for checkers that watch the core endpoints. Each communicator has its own observer;
+// ranks are those of its communicator. Calls come in the order of events.
 #pragma once
 
 #include "base/time.h"
@@ -16,21 +16,21 @@ class CoreObserver {
  public:
   virtual ~CoreObserver() = default;
 
-  // The rank has become a member. Not called for communicators that are there from the start.
+  // The rank has become a member. Not called for communicators that exist from the start of the
+  // run.
   virtual void on_open(std::uint32_t, const collective::Engine&) {}
 
-  // A datagram reached no member of any communicator of the process. Only the first communicator's
-  // observer is told.
+  // A datagram reached no member of the process. Called for the first communicator's observer only.
   virtual void on_stray(Instant, std::uint32_t /*process*/) {}
 
-  // A datagram of `from`, which may have been one of this communicator's, never reaches `rank`.
+  // A datagram from `from` never reaches `rank`. It may have been one of this communicator.
   virtual void on_lost(std::uint32_t /*rank*/, std::uint32_t /*from*/) {}
 
-  // `call.spec` and the buffers it names are as the caller gave them: before the engine sees them.
+  // Called before the engine sees the call, so its buffers are as the caller gave them.
   virtual void on_submit(Instant now, std::uint32_t rank, const Call& call) = 0;
 
-  // Called before the engine of `rank` sees the datagram. Datagrams in a paused rank's socket are
-  // told when the rank reads them.
+  // Called before the engine of `rank` sees the datagram. For a datagram in a paused rank's socket
+  // that is when the rank reads it.
   virtual void on_datagram(Instant now, std::uint32_t rank, std::uint32_t from,
                            ByteSpan datagram) = 0;
 

@@ -1,6 +1,5 @@
-// The endpoints at the ranks, which move tensors over the network. There are two kinds: the
-// shipping core (core_endpoints.h), and a ring over a transport that recovers every loss
-// (tcp_ring.h).
+// Endpoints move tensors between the ranks over the network. There are two kinds: the shipping core
+// (core_endpoints.h), and a ring over TCP, which recovers every loss (tcp_ring.h).
 #pragma once
 
 #include <cstdint>
@@ -31,7 +30,7 @@ enum class CallKind : std::uint8_t {
   reduce = 9,
   barrier = 10,
   messages = 11,  // several sends and receives at once
-  // All ranks tell each other how they want to be divided into further communicators.
+  // Ranks exchange colors and keys, from which further communicators are made.
   split = 12,
 };
 const char* to_string(CallKind kind);
@@ -40,18 +39,18 @@ struct Call {
   CallKind kind = CallKind::all_reduce;
   std::uint32_t round = 0;
   std::uint64_t bytes = 0;  // bytes of the whole float32 tensor
-  // The operation that the core is asked to do; valid until done. Null for a ring, which needs only
-  // sizes, and for messages that are operations of their own.
+  // The operation for the core; must be valid until the call is done. Null for a ring, which needs
+  // only sizes, and for messages that are separate operations.
   const collective::OperationSpec* spec = nullptr;
-  // Uneven blocks: number of elements that each rank sends to each, by sender, then by receiver.
-  // Without entries blocks are even.
+  // Uneven blocks: number of elements that each rank sends to each rank, by sender, then by
+  // receiver. Empty if blocks are even.
   std::span<const std::size_t> lengths;
-  // Messages of a call of kind messages, all posted at once in this order; or the messages that
-  // make up `spec`, an exchange.
+  // The messages of a call of kind messages, posted at once in this order. If `spec` is an
+  // exchange, the messages of which it consists.
   std::span<const collective::OperationSpec> messages;
 };
 
-// Outcome of a call, as far as all kinds of endpoints know it. Counts are of data packets.
+// Outcome of a call, in terms that fit all kinds of endpoints. Counts are of data packets.
 struct CallResult {
   Status status;
   std::int64_t submitted_ns = 0;
@@ -62,20 +61,21 @@ struct CallResult {
   std::uint64_t arrived_first = 0;  // without repaired ones
   std::uint64_t bytes_sent = 0;     // datagram payloads, headers and repairs included
   double contributors_mean =
-      // mean over the packets of the rank's shard, its own contribution included; 0 without a
+      // mean number of contributors to a packet of the rank's shard, the rank included; 0 without a
       // reduce half
       0;
   std::uint32_t contributors_min = 0;
   bool deadline_cut = false;
-  // The core's report, valid during on_done only; of messages, only an exchange has one
+  // The core's report, valid during on_done only. For messages it is set only if they are an
+  // exchange.
   const CollectiveReport* report = nullptr;
   // requests of kind messages; valid during on_done only
   std::span<const collective::Request> messages;
   const collective::Request* request = nullptr;  // the request that `report` belongs to
 };
 
-// Returns true if there is a result to check. An exact spread that is incomplete is an error, but
-// has a result: what came, with zeros for the rest.
+// Returns true if there is a result to check. An incomplete exact spread is an error with a result:
+// zeros stand for what did not come.
 inline bool has_result(const CallResult& result) {
   return result.status.ok() || (result.report != nullptr && !result.report->complete);
 }
@@ -85,7 +85,7 @@ class Endpoints {
   class Client {
    public:
     virtual ~Client() = default;
-    // Called once for every call that was submitted. The client may submit the next one from here.
+    // Called once for every submitted call. The client may submit its next call from here.
     virtual void on_done(Instant now, std::uint32_t rank, const CallResult& result) = 0;
     // Called when the rank has left the group and its process has ended.
     virtual void on_left(Instant, std::uint32_t) {}

@@ -6,7 +6,7 @@ namespace leeway::sim {
 
 namespace {
 
-// Gloo's rule: a chunk has at least two slices, so that one can be sent while the next comes. A
+// Gloo's rules: a chunk has at least two slices, so that one is sent while the next arrives. A
 // slice has at most 1 MiB.
 constexpr std::uint64_t kSlicesPerChunkMin = 2;
 constexpr std::uint64_t kSliceBytesMax = std::uint64_t{1} << 20;

@@ -1,10 +1,10 @@
-// Slices that one rank of a ring sends to its successor and gets from its predecessor in one call,
-// in order.
+// Slices that one rank of a ring sends to its successor and receives from its predecessor in one
+// call, in order.
 //
-// all_reduce, reduce_scatter, all_gather: the tensor is cut into one chunk a rank and each chunk
-// into slices. In step s rank r sends chunk r - s and gets chunk r - s - 1. So the i-th slice that
-// it gets is the slice number i + slices_per_chunk that it sends; the first chunk that it sends is
-// its own. broadcast is a pipeline from rank 0 to the last one: each rank passes on what comes.
+// all_reduce, reduce_scatter, all_gather: the tensor is cut into one chunk per rank, and each chunk
+// into slices. In step s rank r sends chunk r - s and receives chunk r - s - 1. So the i-th slice
+// received is later sent as slice i + slices_per_chunk; the first chunk sent is the rank's own.
+// broadcast is a pipeline from rank 0 to the last rank: each rank passes on what it receives.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class RingPlan {
 
   std::uint64_t slices_out() const { return slices_out_; }
   std::uint64_t slices_in() const { return slices_in_; }
-  // Returns how many slices can be sent once `received` slices have come.
+  // Returns how many slices the rank can send once it has received `received` slices.
   std::uint64_t ready(std::uint64_t received) const;
   std::uint64_t bytes_out(std::uint64_t slice) const { return slice_bytes(rank_, slice); }
   std::uint64_t bytes_in(std::uint64_t slice) const {

@@ -9,19 +9,19 @@ namespace leeway::sim {
 
 namespace {
 
-// Gloo's double buffering: number of receives posted ahead of the slices that have come.
+// Gloo's double buffering: receives are posted for this many slices beyond those received.
 constexpr std::uint64_t kPostedAhead = 2;
-// Gloo's header of a message on the line.
+// A notice of a posted receive is as long as Gloo's message header.
 constexpr std::uint64_t kNoticeBytes = 32;
 
 constexpr std::uint32_t kIpHeaderBytes = 20;
 
-// Bits of an event's argument that hold its step. The rest of a deadline's argument is the number
-// of the call.
+// The lowest bits of an event's argument hold its step. In a deadline event the others hold the
+// number of the call.
 constexpr int kStepBits = 2;
 constexpr std::uint64_t kStepMask = (1u << kStepBits) - 1;
 
-// Parts of a flow's number: its generation, its line, and whether it carries data or notices.
+// A flow's number consists of its generation, its line, and a bit that is set for notices.
 constexpr int kLineShift = 1;
 constexpr int kGenerationShift = 15;
 constexpr std::uint32_t kLineMask = (1u << (kGenerationShift - kLineShift)) - 1;
@@ -134,8 +134,8 @@ void TcpRing::establish(Instant now, std::uint32_t number) {
                                 options_[number], host);
   Node& receiver = nodes_[to];
   receiver.repaired_before = 0;
-  // The receiver had opened this call before the sender did. It said so on a connection that is
-  // gone, so it posts its receives again.
+  // The receiver opened this call before the sender did. It posted receives on the old connection,
+  // which is gone, so it posts them again.
   if (receiver.begun && receiver.calls == nodes_[number].calls) post(now, to, receiver.posted);
 }
 
@@ -143,7 +143,7 @@ void TcpRing::post(Instant now, std::uint32_t rank, std::uint64_t receives) {
   if (receives > 0) lines_[predecessor(rank)].notices->send(now, receives * kNoticeBytes);
 }
 
-// Does everything that a rank can do now: posts receives and passes slices on.
+// Posts receives and passes on slices, as far as the rank can now.
 void TcpRing::pump(Instant now, std::uint32_t rank) {
   Node& node = nodes_[rank];
   if (!node.begun || given_up(rank)) return;

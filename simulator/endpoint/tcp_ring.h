@@ -1,16 +1,15 @@
 // A ring over TCP at every rank. It shows what collectives cost if the transport recovers every
 // loss.
 //
-// Each rank has a connection to its successor, which stays over all calls, and gets what its
-// predecessor sends. A rank sends a slice only into a receive that its successor has posted, two
-// ahead, as Gloo does. Notices of posted receives travel by a connection of their own in the other
-// direction. Summing takes no time. Everything arrives, or the call fails at its deadline, at every
-// rank that still waits; the error names the neighbour that it waits for. The failed rank's
-// connections are then torn down. The next call that needs them establishes them anew, without a
-// handshake.
+// Each rank has one connection to its successor, which all calls use. A rank sends a slice only if
+// its successor has posted a receive for it; receives are posted two slices ahead, as in Gloo.
+// Notices of posted receives travel back over a connection of their own. Summing takes no time. If
+// something has not arrived at the call's deadline, the call fails at every rank that still waits;
+// the error names the neighbour for which it waits. The connections of the failed rank are then
+// torn down. The next call that needs them establishes new ones without a handshake.
 //
-// Of a scenario it uses ranks, operation.delivery.deadline_ms and operation.datagram_bytes (the
-// packets on the line are as long as the core's). Draws nothing. Segments are Traffic::data,
+// Of the scenario it uses ranks, operation.delivery.deadline_ms and operation.datagram_bytes
+// (packets are as long as the core's). It draws no random numbers. Segments are Traffic::data,
 // acknowledgements and notices Traffic::control.
 #pragma once
 
@@ -30,13 +29,13 @@ namespace leeway::sim {
 
 class TcpRing final : public Endpoints, private PacketReceiver, private TcpHost {
  public:
-  // Attaches itself to the network for data and control. Everything referred to outlives it. The
-  // scenario is valid.
+  // Attaches the ring to the network for data and control. All arguments must outlive it. The
+  // scenario must be valid.
   static Result<std::unique_ptr<TcpRing>> make(const scenario::Scenario& scenario,
                                                const Topology& topology, EventQueue& queue,
                                                Network& network);
 
-  // Does all_reduce, reduce_scatter, all_gather, and broadcast from rank 0. Other calls are done at
+  // Supports all_reduce, reduce_scatter, all_gather, and broadcast from rank 0. Other calls end at
   // once with kUnsupported.
   void submit(Instant now, std::uint32_t rank, const Call& call, Client& client) override;
   void on_event(const Event& event) override;
@@ -50,12 +49,12 @@ class TcpRing final : public Endpoints, private PacketReceiver, private TcpHost 
  private:
   enum class Step : std::uint64_t { begin = 0, deadline = 1, wake_sender = 2, wake_receiver = 3 };
 
-  // The connections from a rank to its successor.
+  // The two connections between a rank and its successor.
   struct Line {
     std::unique_ptr<TcpFlow> data;
     std::unique_ptr<TcpFlow> notices;  // connection back, for notices of posted receives
     std::uint32_t generation = 0;
-    // Closed by the end that gave up a call, or not established yet.
+    // Not established yet, or closed by a rank that gave up a call.
     bool broken = false;
     std::uint64_t given_up = 0;      // calls up to this one fail at both ends
     std::uint64_t notice_bytes = 0;  // bytes that were delivered and are not a whole notice yet
@@ -107,7 +106,7 @@ class TcpRing final : public Endpoints, private PacketReceiver, private TcpHost 
   void wake_all(Instant now, std::uint32_t rank);
   void expire(Instant now, std::uint32_t rank);
   void tear_down(std::uint32_t line, std::uint64_t call);
-  // Returns true if a neighbour failed the rank's open call, which will fail here, too.
+  // Returns true if the rank's open call will fail because a neighbour has failed it.
   bool given_up(std::uint32_t rank) const;
   void finish(Instant now, std::uint32_t rank, const Status& status);
 

@@ -1,5 +1,5 @@
-// A rank's socket. It makes the sender wait while the uplink has enough to send, because a host
-// does not lose its own packets.
+// A rank's sending socket. It makes the sender wait while the uplink's queue is full, because a
+// host does not drop its own packets.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +14,11 @@ namespace leeway::sim {
 
 class Uplink {
  public:
-  // Room for one train. More would only put acknowledgements behind data. TCP's small queues keep
+  // Room for one train. More would only delay acknowledgements behind data. TCP small queues allow
   // about as much (a millisecond at 500 Mb/s).
   static constexpr std::uint64_t kRoomBytes = protocol::TrainBuffer::kTrainBytesMax;
 
-  // Makes an uplink without limits, for use until it is told whose uplink it is.
+  // Makes an uplink without limits, which is replaced once the rank is known.
   Uplink() = default;
   Uplink(const Topology& topology, std::uint32_t rank) : link_(topology.uplink(rank)) {
     if (link_ == kArrived) return;
@@ -27,21 +27,20 @@ class Uplink {
     bits_per_second_ = std::max<std::uint64_t>(line.bits_per_second, 1);
   }
 
-  // Returns true if something may be handed over now. An uplink that was full takes nothing until
-  // half of it has gone, as Linux's sockets (sock_writeable): a sender is woken for many packets,
-  // not for each.
+  // Returns true if the uplink takes a train now. A full uplink takes nothing until half of it is
+  // sent, like Linux's sockets (sock_writeable), so that one wake-up lets the sender send many
+  // packets.
   bool has_room(Instant now, Network& network) {
     if (now < writable_at_) return false;
     if (free_at(now, network) == now) return true;
     writable_at_ = drained_at(now, network, room_ / 2);
     return false;
   }
-  // Returns when the uplink may have room again, if others do not use the link. Call it after
+  // Returns when the uplink may have room again if nobody else uses the link. Valid after
   // has_room() returned false.
   Instant writable_at() const { return writable_at_; }
 
-  // Returns when the uplink will have no more to send than it takes at once, or `now` if that is so
-  // already.
+  // Returns when no more than kRoomBytes will wait in the uplink; `now` if that is so already.
   Instant free_at(Instant now, Network& network) const { return drained_at(now, network, room_); }
 
  private:

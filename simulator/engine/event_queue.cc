@@ -1,4 +1,4 @@
-// The slower half of EventQueue, which runs when no event of this instant is left.
+// The slow part of EventQueue. It runs when no event of the present instant is left.
 #include "engine/event_queue.h"
 
 #include <algorithm>
@@ -6,8 +6,8 @@
 namespace leeway::sim {
 namespace {
 
-// A list of up to kShortList events is searched for its first event before it is spread. A single
-// timer far ahead then becomes due in one step and not in one step per level.
+// In a slot of at most kShortList events the first event is searched directly. So a single timer
+// far ahead is reached in one step instead of one step per level.
 constexpr int kShortList = 4;
 
 }  // namespace
@@ -17,14 +17,14 @@ EventQueue::EventQueue(std::size_t expected) {
   next_.reserve(expected);
 }
 
-// Moves now() to the next event. The lowest level in use has the earliest events, because their
-// digits above that level equal those of now.
+// Moves now() to the next event. The earliest events are in the lowest level that has any, because
+// their higher digits equal those of now.
 void EventQueue::advance() {
   advance_until(INT64_MAX);
 }
 
-// The same as advance(), but up to a limit: a slot that begins after the limit stays as it is.
-// Returns false if nothing is due.
+// Like advance(), but leaves slots that begin after the limit as they are. Returns false if no
+// event is due by the limit.
 bool EventQueue::advance_until(std::int64_t limit_ns) {
   while (due_.first == kNone) {
     const auto level = static_cast<std::size_t>(std::countr_zero(levels_in_use_));
@@ -49,8 +49,8 @@ Instant EventQueue::next_not_before() const {
   return {begin_of(level, levels_[level].slots[first_occupied(levels_[level])])};
 }
 
-// Returns the time of a slot's first event if the slot holds few events. Otherwise it returns the
-// start of the slot: an event's time with the lower digits cleared.
+// Returns the time of a slot's first event if the slot has few events, else the time at which the
+// slot starts.
 std::int64_t EventQueue::begin_of(std::size_t level_number, const List& list) const {
   const std::int64_t time_ns = events_[list.first].time_ns;
   if (level_number == 0) return time_ns;
@@ -70,7 +70,8 @@ EventQueue::List EventQueue::take_list(std::size_t level_number, std::size_t slo
   return list;
 }
 
-// Moves the events of a reached slot into the levels below, and those of this instant into `due_`.
+// Moves the events of a slot that now() has reached into lower levels; events of this instant go to
+// `due_`.
 void EventQueue::spread(const List& list) {
   for (std::uint32_t index = list.first; index != kNone;) {
     const std::uint32_t next = next_[index];

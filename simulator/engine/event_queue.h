@@ -1,19 +1,18 @@
-// The simulator's list of future events: events leave in ascending (time, sequence).
+// The simulator's list of future events. Events leave in ascending (time, sequence).
 //
 // Promises:
-//   - Total order. Ties in time leave in the order they were pushed, so a run depends on nothing
-//     but its input: not on the addresses of objects nor on the tuning of this queue.
-//   - push and pop cost O(1) amortised for any spread of times: an event moves once a level at
-//     most.
-//   - Nothing is allocated in a steady state: memory grows only when more events are pending than
-//     ever before.
+//   - Total order. Events of one time leave in the order of their pushes. So a run depends only on
+//     its input, not on addresses of objects or on the tuning of this queue.
+//   - push and pop cost O(1) amortised for any spread of times: an event moves at most once per
+//     level.
+//   - Memory grows only when more events are pending than ever before.
 //
-// How: a hierarchy of timing wheels. Level 0 has a slot a nanosecond, and each further level has
-// slots as wide as the whole wheel below it, up to the end of time, so there is no horizon and no
-// width to choose for a scenario. An event waits in the coarsest slot that separates it from now.
-// A reached slot of a higher level is spread over the wheels below. Slots are first in, first out,
-// and a slot is spread before anything can be pushed past it into the wheels below; so events of
-// the same instant stay in the order of their pushes, and nothing is ever sorted.
+// How: a hierarchy of timing wheels. A slot of level 0 is a nanosecond wide; a slot of a higher
+// level is as wide as the whole wheel below it. The levels reach to the end of time, so there is no
+// horizon and no width to choose. An event waits in the highest level in which its slot differs
+// from that of now. When now reaches a slot of a higher level, its events are spread over the
+// wheels below. Slots are first in, first out. A slot is spread before anything later can be pushed
+// into the wheels below, so events of one instant keep the order of their pushes without sorting.
 //
 // Not thread safe: one run is one thread.
 #pragma once
@@ -32,7 +31,7 @@ namespace leeway::sim {
 struct Event {
   std::int64_t time_ns = 0;
   std::uint64_t sequence = 0;  // number of the push, from 0
-  // receiver of the event; the queue ignores this and the members below
+  // number of the receiver; the queue does not read this or the members below
   std::uint32_t target = 0;
   std::uint32_t kind = 0;
   std::uint64_t argument = 0;
@@ -41,29 +40,28 @@ static_assert(sizeof(Event) == 32, "two events to a cache line");
 
 class EventQueue {
  public:
-  // `expected`: pending events that there is room for without allocation. A queue holds at most
-  // 2^32 - 1.
+  // `expected`: number of events for which memory is reserved. A queue holds at most 2^32 - 1.
   explicit EventQueue(std::size_t expected = 0);
 
-  // Adds an event. `time` must not be before now(): the past cannot be changed.
+  // Adds an event. `time` must not be before now().
   void push(Instant time, std::uint32_t target, std::uint32_t kind, std::uint64_t argument);
 
-  // Takes out the next event and advances now() to it. Returns false, with everything unchanged, if
-  // none is pending.
+  // Takes out the next event and advances now() to it. If none is pending, returns false and
+  // changes nothing.
   bool pop(Event& event);
 
-  // The same as pop(), for a caller that follows a real clock. It takes out only events that are
-  // due by `limit`, and never moves now() beyond it, so that events of the time between can still
-  // be pushed.
+  // Like pop(), for a caller that follows a real clock. Takes out only events that are due by
+  // `limit`, and never moves now() beyond it, so that events before the next one can still be
+  // pushed.
   bool pop_until(Instant limit, Event& event);
 
   // A lower bound of the next event's time; exact if few events are pending.
   // Instant::infinite_future() if the queue is empty.
   Instant next_not_before() const;
 
-  // Visits the next events, at most `count`, nearest first; good until the next push or pop. A
-  // caller can fetch into the cache what these events will touch. It looks a few hundred
-  // nanoseconds ahead at most, and later pushes may come before them.
+  // Visits at most `count` of the next events, nearest first, so that a caller can fetch into the
+  // cache what they will touch. It looks a few hundred nanoseconds ahead at most. Later pushes may
+  // come before the visited events.
   template <typename Visitor>
   void look_ahead(int count, Visitor&& visit) const;
 
@@ -104,16 +102,16 @@ class EventQueue {
   void take_first_due(Event& event);
   void spread(const List& list);
 
-  // Every event in the wheels is later than this time. An event of level L agrees with it in all
-  // digits above L.
+  // Time of the event popped last. All events in the wheels are later. The time of an event in
+  // level L has the same digits above L.
   std::uint64_t now_ns_ = 0;
   List due_;  // events of this very instant
   std::uint64_t next_sequence_ = 0;
   std::size_t size_ = 0;
   std::uint32_t levels_in_use_ = 0;  // bit L: level L holds events
   std::array<Level, kLevels> levels_;
-  // The pending events, by index. Links are apart from them: following a list then touches few
-  // cache lines, and the loads of its events overlap.
+  // The pending events, by index. Their links are in an array of their own, so that walking a list
+  // touches few cache lines.
   std::vector<Event> events_;
   std::vector<std::uint32_t> next_;
   std::uint32_t free_ = kNone;  // list of unused indices; the one freed last is still in the cache
@@ -137,7 +135,7 @@ inline void EventQueue::append(List& list, std::uint32_t index) {
   list.last = index;
 }
 
-// The first slot at or after this one that holds events; kSlots if there is none.
+// Returns the first slot at or after `from` that holds events; kSlots if there is none.
 inline std::size_t EventQueue::next_occupied(const Level& level, std::size_t from) {
   if (from >= kSlots) return kSlots;
   std::size_t word = from / 64;
@@ -149,7 +147,7 @@ inline std::size_t EventQueue::next_occupied(const Level& level, std::size_t fro
   return word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
 }
 
-// Puts an event that is later than now() into the wheels.
+// Puts an event that is later than now() into its slot.
 inline void EventQueue::file(std::uint32_t index, std::uint64_t time_ns) {
   const int highest_differing_bit = std::bit_width(time_ns ^ now_ns_) - 1;
   const auto level_number = static_cast<std::size_t>(highest_differing_bit) / kDigitBits;

@@ -1,8 +1,8 @@
-// Integer arithmetic that stands in for floating point and the mathematics library, whose results
-// differ between machines: products of fractions, roots, logarithms and powers of two.
+// Integer arithmetic for products of fractions, roots, logarithms and powers of two. It replaces
+// floating point and the mathematics library, whose results differ between machines.
 //
-// Fractions are of 63 or of 32 bits: f63 means value * 2^63 in [0, 2^63], f32 means value * 2^32.
-// Every result here is a pure function of its arguments on every compiler and machine.
+// f63 means value * 2^63 in [0, 2^63], f32 means value * 2^32. Every result depends only on the
+// arguments, on every compiler and machine.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ constexpr std::uint64_t multiply_f63(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint64_t>((Wide{a} * b + (kOneF63 >> 1)) >> 63);
 }
 
-// Converts x >= 0. Scaling by a power of two is exact; the fraction that remains is cut off.
+// Converts x >= 0 to f32. Bits below 2^-32 are cut off.
 constexpr std::uint64_t to_f32(double x) {
   return static_cast<std::uint64_t>(x * 0x1p32);
 }
@@ -42,12 +42,13 @@ constexpr std::uint64_t floor_sqrt(std::uint64_t n) {
 
 namespace internal {
 
-// Both tables hold 2^kTableBits intervals and are interpolated linearly.
+// The tables for log2 and exp2 have 2^kTableBits intervals, between which values are interpolated
+// linearly.
 inline constexpr int kTableBits = 10;
 inline constexpr std::size_t kIntervals = std::size_t{1} << kTableBits;
 using Table = std::array<std::uint64_t, kIntervals + 1>;
 
-// log2(1 + i / kIntervals) * 2^32, rounded down: each squaring of x in [1, 2) yields one bit.
+// log2(1 + i / kIntervals) * 2^32, rounded down. Each squaring of x in [1, 2) yields one bit.
 constexpr Table make_log2_table() {
   Table table{};
   for (std::size_t i = 0; i < kIntervals; ++i) {
@@ -65,15 +66,15 @@ constexpr Table make_log2_table() {
   return table;
 }
 
-// 2^(i / kIntervals) * 2^32, rounded to nearest but for the roots' own rounding.
+// 2^(i / kIntervals) * 2^32, rounded to nearest. The roots it is made of are rounded, too.
 constexpr Table make_exp2_table() {
   // roots[k] is 2^(2^-(k + 1)), with 2^62 standing for 1. Each root is the square root of the one
   // before it.
   std::array<std::uint64_t, kTableBits> roots{};
   std::uint64_t value = std::uint64_t{1} << 63;
   for (auto& root : roots) {
-    // sqrt(value / 2^62) * 2^62 = sqrt(value) * 2^31, of which 31 bits are found by two more steps
-    // of Newton's method.
+    // sqrt(value / 2^62) * 2^62 = sqrt(value) * 2^31. floor_sqrt() gives the high bits, and two
+    // steps of Newton's method the lower 31.
     std::uint64_t x = floor_sqrt(value) << 31;
     for (int step = 0; step < 2; ++step) {
       x = static_cast<std::uint64_t>((x + (Wide{value} << 62) / x) / 2);
@@ -95,7 +96,7 @@ constexpr Table make_exp2_table() {
 inline constexpr Table kLog2Table = make_log2_table();
 inline constexpr Table kExp2Table = make_exp2_table();
 
-// `fraction` is how far the value lies between two entries of the table, in [0, 2^32).
+// Returns the table's value at `fraction` of its range, which is [0, 2^32), interpolated linearly.
 constexpr std::uint64_t interpolate(const Table& table, std::uint64_t fraction) {
   constexpr int kRest = 32 - kTableBits;
   const std::size_t i = fraction >> kRest;
@@ -114,7 +115,7 @@ constexpr std::uint64_t negative_log2(std::uint64_t n) {
          internal::interpolate(internal::kLog2Table, mantissa);
 }
 
-// Returns scale * 2^(x / 2^32), or `limit` if that is less. The result is at most 6e-8 of itself
+// Returns scale * 2^(x / 2^32), or `limit` if that is less. The result is at most 6e-8 (relative)
 // above the true value.
 constexpr std::uint64_t scale_by_exp2(std::uint64_t scale, std::int64_t x_f32,
                                       std::uint64_t limit) {

@@ -1,12 +1,12 @@
-// The distance to the next success: one draw for a whole run of failures. A lossy link asks once
-// per lost packet instead of once per packet.
+// Draws the number of failures before the next success. So a lossy link draws once per lost packet
+// instead of once per packet.
 //
 //   P(distance >= k) = q^k with q = 1 - p, k = 0, 1, ...; mean q / p.
 //
-// Inversion with integers only: for 63 uniform bits u the distance is the greatest k with u < q^k.
-// The powers q^(2^j) are squared repeatedly in 63-bit fractions and k is composed of them from the
-// highest bit down. Rounding changes P(distance >= k) by less than 2^-61, and the rate p by less
-// than 2^-62 / p of itself (2e-10 at p = 10^-9).
+// How: inversion in integers. For 63 uniform bits u the distance is the greatest k with u < q^k. k
+// is composed from its highest bit down, with the powers q^(2^j) in 63-bit fractions. Rounding
+// changes P(distance >= k) by less than 2^-61. The relative error of the rate p is below 2^-62 / p
+// (2e-10 at p = 10^-9).
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ namespace leeway::sim {
 
 class GeometricDistance {
  public:
-  // The result of a draw if no success is in sight; always so for p = 0.
+  // Result of a draw if the next success is too far away to count. Always the result for p = 0.
   static constexpr std::uint64_t kNever = UINT64_MAX;
 
   constexpr explicit GeometricDistance(Probability success) {
@@ -33,8 +33,8 @@ class GeometricDistance {
     }
   }
 
-  // Draws the number of failures before the next success. Takes two words of the stream, whatever p
-  // is.
+  // Draws the number of failures before the next success. Takes two words of the stream for every
+  // p.
   std::uint64_t draw(RandomStream& stream) const { return invert(stream.u64() >> 1); }
 
   // Returns the greatest k with u < q^k; u is in [0, 2^63).

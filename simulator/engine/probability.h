@@ -1,5 +1,5 @@
-// A probability as an integer number of 2^-63, so that 0 and 1 are exact and a comparison with 63
-// random bits decides without floating point.
+// A probability as a multiple of 2^-63. So 0 and 1 are exact, and comparing it with 63 random bits
+// needs no floating point.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,14 @@
-// Random draws of the simulator: one stream for each (seed, entity, purpose), all independent.
+// The simulator's random numbers: one independent stream for each (seed, entity, purpose).
 //
 // Promises:
-//   - A stream's draws depend on its three names and on how many were taken from it, never on other
-//     streams. A new draw in one place therefore moves no draw of another.
-//   - Equal on every compiler and machine: integers only, and no distribution of the standard
-//     library. tests/unit/sim_engine holds golden values; changing them breaks every recorded run.
-//   - Copying a stream copies its place. 2^54 words until it repeats.
+//   - A stream's draws depend only on these three names and on how many were drawn from it. So a
+//     new draw in one stream changes no draw of another.
+//   - Draws are equal on every compiler and machine: integers only, and no distribution of the
+//     standard library. tests/unit/sim_engine has golden values; changing the draws breaks every
+//     recorded run.
+//   - A copy continues at the same place. A stream repeats after 2^54 words.
 //
-// Not for keys: Philox is statistical, not cryptographic.
+// Not for keys: this use of Philox is not cryptographic.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,8 @@
 
 namespace leeway::sim {
 
-// The decision that a draw is for. The numbers are part of every recorded run: append only, at most
-// 255.
+// What a draw decides. The numbers are part of every recorded run, so only add new ones at the end,
+// up to 255.
 enum class Purpose : std::uint8_t {
   loss = 0,
   delay = 1,
@@ -42,7 +43,7 @@ enum class Purpose : std::uint8_t {
 
 class RandomStream {
  public:
-  // `entity` is the number of the link, rank, queue, ... within its kind.
+  // `entity` is the number of the link, rank or queue among its kind.
   RandomStream(std::uint64_t seed, std::uint64_t entity, Purpose purpose)
       : key_(philox_key(seed)),
         entity_{static_cast<std::uint32_t>(entity), static_cast<std::uint32_t>(entity >> 32)},
@@ -58,19 +59,19 @@ class RandomStream {
     return low | std::uint64_t{u32()} << 32;
   }
 
-  // Draws uniformly from 0 .. n - 1, n > 0; every value has exactly the same probability. Takes one
-  // word, rarely more, for n up to 2^32, and two beyond.
+  // Draws uniformly from 0 .. n - 1, n > 0, each value with exactly the same probability. Takes one
+  // word for n up to 2^32, else two; rarely more.
   std::uint64_t below(std::uint64_t n);
 
   // Draws uniformly from [0, 1); every value is a multiple of 2^-53.
   double unit53() { return to_unit(u64()); }
 
-  // Returns true with probability p, to 2^-63. Two words for every p, so that changing p moves no
-  // later draw.
+  // Returns true with probability p, exact to 2^-63. Takes two words for every p, so that changing
+  // p changes no later draw.
   bool bernoulli(Probability p) { return u64() >> 1 < p.f63(); }
 
  private:
-  // Stream tag for base/philox.h. It differs from the tags of the library under test.
+  // Stream tag for base/philox.h. It differs from all tags of the library.
   static constexpr std::uint32_t kSimulatorStream = 0xEu << 28;
   static constexpr std::uint32_t kWords = 4;
 
@@ -92,7 +93,7 @@ class RandomStream {
 };
 
 // Lemire, "Fast random integer generation in an interval" (2019): the high half of draw * n is
-// uniform once the draws whose low half is below 2^bits mod n are refused.
+// uniform if draws whose low half is below 2^bits mod n are repeated.
 inline std::uint64_t RandomStream::below(std::uint64_t n) {
   LEEWAY_ASSERT(n > 0);
   if (n <= kOneF32) {

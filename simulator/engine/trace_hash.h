@@ -1,13 +1,13 @@
-// One number that says whether two runs were the same: a 64-bit hash over everything that happened,
-// in order. Each record is a time, a kind, an entity and any words that belong to it.
+// A 64-bit hash over everything that happened in a run, in order. Equal hashes show that two runs
+// were the same. A record is a time, a kind, an entity and any number of words.
 //
 // Promises:
-//   - Two traces that differ in exactly one word of one record have different hashes for certain,
-//     since every step is a bijection of the state; any other difference goes unseen with
-//     probability 2^-64. Order counts, and so does where a record ends.
-//   - Equal on every machine. Golden values in tests/unit/sim_engine: changing the hash breaks
+//   - Traces that differ in exactly one word have different hashes, because every step is a
+//     bijection of the state. Any other difference goes unseen with probability 2^-64. The order of
+//     records and their lengths count, too.
+//   - Equal on every machine. tests/unit/sim_engine has golden values; changing the hash breaks
 //     every recorded one.
-//   - About a nanosecond a word. Not a defence against an adversary.
+//   - Costs about a nanosecond a word. Not secure against an adversary.
 #pragma once
 
 #include <bit>
@@ -20,19 +20,20 @@ namespace leeway::sim {
 
 class TraceHash {
  public:
-  // add(now, kind, entity, word, word, ...): words of any integer type, up to 64 bits.
+  // add(now, kind, entity, word, word, ...) adds a record. Words are integers of up to 64 bits.
   template <std::integral... Words>
   void add(Instant time, std::uint32_t kind, std::uint32_t entity, Words... words) {
     mix(static_cast<std::uint64_t>(time.ns));
     mix(std::uint64_t{kind} << 32 | entity);
-    // The number of words comes first: no trace can then be read as another with other records.
+    // The number of words comes first, so that no two lists of records give the same sequence of
+    // words.
     mix(sizeof...(words));
     (mix(static_cast<std::uint64_t>(words)), ...);
     ++records_;
   }
 
-  // Adds the hash of a whole run. A sweep adds its runs in the order of the scenario, not in the
-  // order in which they ended.
+  // Adds the hash of a whole run. A sweep adds its runs in the scenario's order, whichever ended
+  // first.
   void add_run(const TraceHash& run) { add_run(run.value()); }
   void add_run(std::uint64_t value) {
     mix(value);
@@ -41,11 +42,11 @@ class TraceHash {
 
   // May be called at any time; more may be added afterwards.
   std::uint64_t value() const { return finish(state_ ^ records_); }
-  // Records and runs added.
+  // Number of records and runs that were added.
   std::uint64_t records() const { return records_; }
 
  private:
-  // MurmurHash3 (Appleby, public domain), x64: its body, one lane, and its finalizer.
+  // One step of MurmurHash3 (Appleby, public domain), x64 variant, with one of its two lanes.
   void mix(std::uint64_t word) {
     word = std::rotl(word * 0x87c37b91114253d5, 31) * 0x4cf5ad432745937f;
     state_ = std::rotl(state_ ^ word, 27) * 5 + 0x52dce729;

@@ -8,8 +8,7 @@
 namespace leeway::sim {
 namespace {
 
-// If a queue has dropped packets at most this many intervals ago, it continues at the rate of that
-// time.
+// A queue that begins to drop again within this many intervals starts at its former drop rate.
 constexpr std::int64_t kRecentIntervals = 16;
 
 }  // namespace

@@ -1,12 +1,12 @@
-// CoDel's control law, RFC 8289: when to drop from a queue whose packets have waited longer than
-// `target` for at least `interval`.
+// CoDel's control law (RFC 8289). It decides when to drop from a queue whose packets have waited
+// longer than `target` for at least `interval`.
 //
-// Asked once per packet in the order of dequeueing. The RFC looks into the queue after it dropped a
-// packet and goes on with the next; here the next one is simply the next call, at the same time. A
-// queue found empty needs no call, since the next packet then has waited for nothing. One
-// deviation: the RFC spares a queue of less than one packet. Later packets are not known here, so a
-// wait of less than the time of one full packet is spared instead (section 4.4 of the RFC asks for
-// a target of at least that on slow links).
+// Call hit() once per packet, in the order of dequeueing. After a drop the RFC dequeues the next
+// packet at once; here that is the next call, at the same time. An empty queue needs no call,
+// because the next packet has then not waited. One deviation: the RFC does not drop from a queue of
+// less than one packet. The queue behind a packet is not known here. So a packet is not dropped if
+// it waited less than the line takes for a full packet (RFC section 4.4 asks for such a target on
+// slow links).
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ class Codel {
   // `packet_time_ns` is the time of one full packet on the line. interval_ns <= kIntervalMaxNs.
   Codel(std::int64_t target_ns, std::int64_t interval_ns, std::int64_t packet_time_ns);
 
-  // Returns true if the packet that is dequeued now, after it waited for `sojourn_ns`, should be
-  // dropped. With `mark` it should be marked instead, and is sent.
+  // Returns true if the packet that is dequeued now should be dropped, or with `mark` marked and
+  // sent. It has waited for `sojourn_ns`.
   bool hit(std::int64_t now_ns, std::int64_t sojourn_ns, bool mark);
 
   static constexpr std::int64_t kIntervalMaxNs = 4'000'000'000;  // its square fits 64 bits
@@ -31,14 +31,14 @@ class Codel {
 
   std::int64_t target_ns_;
   std::int64_t interval_ns_;
-  // The RFC's variables. first_above_ns_ has a meaning only while above_ is true.
+  // The RFC's variables. first_above_ns_ is valid only while above_ is true.
   bool above_ = false;
   std::int64_t first_above_ns_ = 0;
   bool dropping_ = false;
   std::int64_t drop_next_ns_ = 0;
   std::uint64_t count_ = 0;
   std::uint64_t last_count_ = 0;
-  // The last packet was dropped while dropping_, so the next one moves drop_next_ns_ on.
+  // The last call dropped a packet while dropping_, so the next call moves drop_next_ns_ on.
   bool dropped_ = false;
 };
 

@@ -11,7 +11,7 @@ namespace leeway::sim {
 
 class CorrelatedUniform {
  public:
-  // Correlation 0 to 1; with 1 the first number is repeated for ever.
+  // `correlation` is 0 to 1. With 1 the first number repeats for ever.
   CorrelatedUniform(RandomStream random, double correlation)
       : random_(random), rho_(to_f32(correlation)), last_(random_.u32()) {}
 

@@ -1,5 +1,5 @@
-// How long a link holds every packet, queueing apart. It is asked once per packet, in the order of
-// sending. The answers depend on the options, the seed and the link only. Times are integer ns.
+// How long a link delays each packet, without queueing. Call it once per packet, in the order of
+// sending. Results depend only on the options, the seed and the link. Times are integer ns.
 #pragma once
 
 #include <cstddef>
@@ -21,14 +21,14 @@ enum class DelayShape : std::uint8_t {
   trace,  // delay + `values_ns`, one after the other, from the front again after the last
 };
 
-// netem `delay TIME JITTER CORRELATION distribution SHAPE`. A delay below 0 counts as 0, as in
-// netem; jitter beyond the delay therefore moves the mean.
+// netem `delay TIME JITTER CORRELATION distribution SHAPE`. As in netem, a negative delay counts as
+// 0, so a jitter larger than the delay moves the mean.
 struct DelayOptions {
   DelayShape shape = DelayShape::uniform;
   std::int64_t delay_ns = 0;   // 0 to kDelayMaxNs
   std::int64_t jitter_ns = 0;  // 0 to kDelayMaxNs; 0 for table and trace
-  // correlation between the random numbers of consecutive packets; narrows the distribution as
-  // netem's does
+  // correlation between the random numbers of consecutive packets; as in netem, it makes the
+  // distribution narrower
   double correlation = 0;
   std::vector<std::int64_t> values_ns;  // table: 2 or more, rising, at equal steps of probability
                                         // from the least to the greatest; trace: 1 or more
@@ -46,7 +46,7 @@ class DelayModel {
   static Result<DelayModel> make(const DelayOptions& options, std::uint64_t seed,
                                  std::uint64_t link);
 
-  // Returns when a packet that is sent now arrives. With keep_order that is never before the
+  // Returns when a packet that is sent now arrives. With keep_order, this is never before the
   // previous packet's arrival.
   std::int64_t arrival(std::int64_t now_ns) {
     std::int64_t at = now_ns + next_delay();

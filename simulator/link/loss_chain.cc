@@ -26,7 +26,8 @@ LossChain chain_of(const GilbertElliott& options) {
   return chain;
 }
 
-// State i of netem is state i - 1 here. netem moves before every packet, the first one included.
+// Converts netem's states, whose numbers are larger by 1. netem changes state before every packet,
+// also before the first.
 LossChain chain_of(const FourState& options) {
   LossChain chain;
   chain.loss = {0, 0, 1, 1};
@@ -38,8 +39,8 @@ LossChain chain_of(const FourState& options) {
   return chain;
 }
 
-// A bad state that loses everything and is left with r has a mean burst of 1/r, and its share of
-// the packets is p / (p + r), which is to be the loss ratio.
+// A bad state that loses every packet. It is left with probability r, so its mean burst is 1/r; it
+// is entered with p such that its share of packets, p / (p + r), is the loss ratio.
 LossChain chain_of(const BurstLoss& options) {
   const double received = 1 - options.loss;
   if (options.burst * received <= 1) return chain_of(RandomLoss{options.loss});

@@ -1,7 +1,7 @@
 // A Markov chain that loses packets. Independent losses, Gilbert-Elliott, four states and bursts
-// all have this form. markov_loss.h runs it.
+// are all of this form. MarkovLoss draws from it.
 //
-// A packet is lost with its state's probability; then the chain moves.
+// A packet is lost with the probability of the present state; then the chain changes state.
 #pragma once
 
 #include <array>
@@ -15,15 +15,15 @@ struct LossChain {
   using Row = std::array<double, kStates>;
 
   Row loss{};  // P(packet is lost | state)
-  // P(next state | state) of states other than the present one; the rest is the probability of
-  // staying.
+  // P(next state | state) for changes to another state. The rest of a row up to 1 is the
+  // probability of staying.
   std::array<Row, kStates> move{};
   Row start{1.0};  // state of the first packet
 
   double leave(int state) const;
 };
 
-// Leaves out the correlation, which is not a chain of this kind.
+// Ignores RandomLoss::correlation, which no such chain has.
 LossChain chain_of(const RandomLoss& options);
 LossChain chain_of(const GilbertElliott& options);
 LossChain chain_of(const FourState& options);

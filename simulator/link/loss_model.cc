@@ -8,11 +8,10 @@
 namespace leeway::sim {
 namespace {
 
-// Bits of a random stream's name: the link's number is in the lower bits, the model's number above
-// them.
+// A random stream's name has the link's number in its lower bits and the model's number above.
 constexpr int kLinkBits = 48;
 
-// netem's command turns a share into the nearest number of 32 bits.
+// Rounds a share to a 32-bit number as netem's command does.
 std::uint32_t to_netem(double share) {
   return static_cast<std::uint32_t>(share * static_cast<double>(UINT32_MAX) + 0.5);
 }

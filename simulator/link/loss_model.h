@@ -1,9 +1,9 @@
-// Which packets of a link are lost.
+// Decides which packets of a link are lost.
 //
-// It is asked once per packet, in the order in which packets are offered. The answers depend on the
-// options, the seed and the link only. A link may have several models: a packet is lost when any of
-// them says so. Every model is asked about every packet and has a random stream of its own, so that
-// one added or taken away does not change what the others do.
+// Call lost() once per packet, in the order in which packets are offered. Results depend only on
+// the options, the seed and the link. A link may have several models; a packet is lost if any of
+// them loses it. Every model is asked about every packet and has its own random stream, so adding
+// or removing one does not change the losses of the others.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@ struct None {
   bool lost(std::int64_t, std::uint32_t) { return false; }
 };
 
-// As in netem, a packet is lost if its 32-bit number is at most the probability; with probability 0
-// none is.
+// netem's `loss random`: a packet is lost if its 32-bit number is at most the threshold. Threshold
+// 0 loses nothing.
 class Correlated {
  public:
   Correlated(RandomStream random, const RandomLoss& options);
@@ -72,7 +72,7 @@ class List {
   std::uint64_t number_ = 0;
 };
 
-// Requires times that do not go back.
+// Loses packets while the link is down. Times must not go back.
 class Window {
  public:
   explicit Window(std::vector<DownTime> windows) : windows_(std::move(windows)) {}
@@ -118,8 +118,8 @@ class LossModel {
   static Result<LossModel> make(std::span<const LossOptions> any_of, std::uint64_t seed,
                                 std::uint64_t link);
 
-  // Returns the model of another link, as make() would give it, but with the large tables shared.
-  // This model has not been asked yet.
+  // Returns the model that make() would give for another link, but sharing the large tables. Call
+  // it before any call of lost().
   LossModel for_link(std::uint64_t seed, std::uint64_t link) const;
 
   bool loses_nothing() const { return parts_.empty(); }

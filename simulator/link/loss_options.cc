@@ -8,7 +8,7 @@
 namespace leeway::sim {
 namespace {
 
-// Checks the probabilities of leaving one state of a chain: their sum must be at most 1.
+// Checks the probabilities of leaving one state of a chain. Their sum must be at most 1.
 Status check_exits(const char* names, double sum) {
   if (sum <= 1.0) return {};
   return Status::error(StatusCode::kInvalidArgument,

@@ -14,16 +14,17 @@ namespace leeway::sim {
 
 struct NoLoss {};
 
-// netem `loss random`. With correlation c > 0 every packet compares x' = (1 - c) u + c x with the
-// loss probability, u uniform. The x are not uniform, so the loss ratio then is not `loss` (for
-// loss = 0.25, c = 0.5 it is 5/72); users of netem meet the same. Prefer the chains below.
+// netem `loss random`. With correlation c > 0 each packet compares x' = (1 - c) u + c x, u uniform,
+// with `loss`. As x is not uniform, the actual loss ratio differs from `loss`, as in netem (for
+// loss = 0.25, c = 0.5 it is 5/72). Prefer the chains below.
 struct RandomLoss {
   double loss = 0;
   double correlation = 0;
 };
 
-// netem `loss gemodel`: two states, of which the good one loses with probability 1-k and the bad
-// one with 1-h; after every packet good turns bad with p and bad turns good with r. Starts good.
+// netem `loss gemodel`: a good state, which loses with probability 1-k, and a bad one, which loses
+// with 1-h. After every packet good turns bad with probability p and bad turns good with r. Starts
+// good.
 struct GilbertElliott {
   double p = 0;
   double r = 1;
@@ -32,7 +33,7 @@ struct GilbertElliott {
 };
 
 // netem `loss state`: 1 received in a gap, 2 received in a burst, 3 lost in a burst, 4 lost alone
-// in a gap (and back to 1 with certainty). Starts in 1 and moves before every packet.
+// in a gap (always followed by 1). Starts in 1 and changes state before every packet.
 struct FourState {
   double p13 = 0;
   double p31 = 1;
@@ -41,8 +42,8 @@ struct FourState {
   double p14 = 0;
 };
 
-// A Gilbert chain given by its loss ratio and its mean burst in packets, as in FaultOptions. A
-// burst shorter than 1 / (1 - loss), the mean of independent losses, means independent.
+// A Gilbert chain given by its loss ratio and its mean burst in packets, as in FaultOptions.
+// Independent losses have the mean burst 1 / (1 - loss); a shorter burst gives independent losses.
 struct BurstLoss {
   double loss = 0;
   double burst = 1;
@@ -58,7 +59,8 @@ struct ListLoss {
   std::vector<std::uint64_t> numbers;
 };
 
-// The link is down from from_ns on and up again at until_ns. In order, without overlap.
+// The link is down from from_ns until until_ns. A list of these must be in order and without
+// overlap.
 struct DownTime {
   std::int64_t from_ns = 0;
   std::int64_t until_ns = 0;
@@ -67,7 +69,7 @@ struct WindowLoss {
   std::vector<DownTime> windows;
 };
 
-// Recorded fates, one per packet (true means lost), repeated from the start after the last.
+// Recorded fates, one per packet (true means lost). After the last one they repeat from the start.
 struct TraceLoss {
   std::vector<bool> lost;
 };

@@ -10,7 +10,7 @@ namespace {
 
 using Cumulative = std::array<Probability, LossChain::kStates>;
 
-// The last weight above zero takes the remainder of rounding.
+// Returns cumulative probabilities. The last weight above zero also gets what rounding leaves.
 Cumulative cumulative(const LossChain::Row& weights, double total) {
   Cumulative below;
   double sum = 0;
@@ -24,7 +24,8 @@ Cumulative cumulative(const LossChain::Row& weights, double total) {
   return below;
 }
 
-// Counts states up to the last one that can be entered, because each takes a kilobyte.
+// Returns how many states need tables: all up to the last one that can be entered. A state's table
+// takes a kilobyte.
 int count_states(const LossChain& chain) {
   int count = 1;
   for (int to = 1; to < LossChain::kStates; ++to) {

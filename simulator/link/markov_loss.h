@@ -1,8 +1,8 @@
-// Runs a LossChain by distances: when a state begins, it is drawn how long it lasts and how far its
-// next loss is. A packet that ends neither distance costs one decrement.
+// Draws losses from a LossChain. At the begin of a state it draws how long the state lasts and how
+// far the next loss is. So most packets cost one decrement.
 //
-// Both distances are geometric, hence memoryless: the remaining distance to a loss may be thrown
-// away when the state changes.
+// Both distances are geometric, hence memoryless, so a change of state may discard the distance to
+// the next loss.
 #pragma once
 
 #include <array>
@@ -20,7 +20,8 @@ namespace leeway::sim {
 class MarkovLoss {
  public:
   MarkovLoss(RandomStream random, const LossChain& chain);
-  // Makes the same chain from its start, with other draws. The two objects share their tables.
+  // Makes another object for the same chain, with other draws. It starts anew and shares the
+  // tables.
   MarkovLoss(RandomStream random, const MarkovLoss& like);
 
   bool lost(std::int64_t, std::uint32_t) {
@@ -37,7 +38,7 @@ class MarkovLoss {
     GeometricDistance leave;
     Cumulative next;  // P(this state or one before it | a move)
   };
-  // A kilobyte a state: links of the same chain share them.
+  // Takes a kilobyte for each state, so links with the same chain share it.
   struct Tables {
     Cumulative start;
     std::vector<State> states;

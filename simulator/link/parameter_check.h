@@ -1,4 +1,4 @@
-// Range checks of the room's parameters. An error names the parameter, its value and its range.
+// Range checks for the settings of links. An error names the parameter, its value and its range.
 #pragma once
 
 #include <cinttypes>

@@ -10,13 +10,13 @@ constexpr std::size_t kIntervals = QuantileTable::kIntervals;
 constexpr std::int32_t kUnit = 1 << QuantileTable::kUnitBits;
 constexpr std::int32_t kLimit = 4 * kUnit;
 
-// Walks the normal density outwards from 0 in steps of h. Its values follow from each other by
-// multiplication: with g(x) = exp(-x^2 / 2), g(x + h) / g(x) = exp(-h^2 / 2) exp(-h x), which
-// itself falls by exp(-h^2) per step. Sums of trapezoids are then within 1e-8 of the integral.
+// Walks along the normal density from 0 in steps of h, by multiplication: g(x) = exp(-x^2 / 2), g(x
+// + h) / g(x) = exp(-h^2 / 2) exp(-h x), and this factor falls by exp(-h^2) per step. The trapezoid
+// rule then gives the integral to 1e-8.
 struct NormalWalk {
   static constexpr double kStep = 1.0 / 2048;
   static constexpr double kSquare = kStep * kStep;
-  // exp(-x) for x of 10^-7; the next term is below rounding.
+  // exp(-x) for x of about 10^-7. The next term of the series is below rounding.
   static constexpr double exp_minus(double x) { return 1 - x + x * x / 2; }
 
   double x = 0;

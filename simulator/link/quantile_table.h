@@ -1,12 +1,13 @@
-// The shapes of netem's delay distributions as tables of quantiles, made by the compiler, so that
-// no library's logarithm or root is in a run.
+// Quantile tables of netem's delay distributions. They are computed at compile time, so that no run
+// depends on a library's logarithm or root.
 //
-// A shape is scaled by the jitter and added to the delay. As in iproute2's tables (from NISTnet):
+// The value of a shape is multiplied by the jitter and added to the delay. As in iproute2's tables
+// (from NISTnet):
 //   normal        mean 0, deviation 1
-//   pareto        (x - 3/2) 4/3 of a Pareto law x with minimum 1 and exponent 3
+//   pareto        (x - 3/2) 4/3 for a Pareto variable x with minimum 1 and exponent 3
 //   paretonormal  1/4 normal + 3/4 pareto, both at the same quantile
-// and nothing lies further out than 4. That cuts the Pareto tail: pareto has mean -0.033 and
-// deviation 0.82, paretonormal -0.025 and 0.83.
+// All values are cut at 4. That cuts the Pareto tail: pareto has mean -0.033 and deviation 0.82,
+// paretonormal -0.025 and 0.83.
 #pragma once
 
 #include <array>
@@ -23,7 +24,7 @@ class QuantileTable {
 
   constexpr explicit QuantileTable(const Knots& knots) : knots_(knots) {}
 
-  // Returns the value below which a share u / 2^32 of all values lies, interpolated linearly.
+  // Returns the quantile of u / 2^32, interpolated linearly.
   constexpr std::int64_t at(std::uint32_t u) const {
     constexpr int kRestBits = 20;
     const std::size_t i = u >> kRestBits;

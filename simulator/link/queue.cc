@@ -18,7 +18,7 @@ std::optional<TraceLine> make_recorded(const QueueOptions& options) {
   return TraceLine(options.deliveries_ns, options.delivery_bytes);
 }
 
-// Time of a full packet on the line. For a recorded line it is the mean over the record.
+// Returns how long the line takes for a full packet; the mean for a recorded line.
 std::int64_t packet_time(const QueueOptions& options) {
   if (options.deliveries_ns.empty()) {
     return Serializer(options.bits_per_second).send(0, options.codel_packet_bytes);
@@ -92,7 +92,7 @@ Passage Queue::trim(std::int64_t now_ns, std::uint32_t bytes) {
   return send(now_ns, rest, rest < bytes ? QueueFate::trimmed : QueueFate::sent);
 }
 
-// CoDel judges a packet at the time when the line takes it. That time is known already.
+// CoDel judges a packet when the line takes it, at a time that is known already.
 Passage Queue::admit(std::int64_t now_ns, std::uint32_t bytes, bool ecn_capable, bool mark) {
   if (std::optional<Codel>& codel = special_->codel) {
     const std::int64_t start = start_of(now_ns);

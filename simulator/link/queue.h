@@ -1,9 +1,9 @@
-// A queue before a line of fixed or recorded capacity, as arithmetic. A packet's fate, and the time
-// when its last bit is out, are known as soon as it comes: in a first-in first-out queue later
-// packets cannot change them. No event is needed, and a packet costs a division.
+// A queue before a line of fixed or recorded capacity, computed without events. In a first-in
+// first-out queue later packets cannot delay earlier ones. So a packet's fate, and the time when
+// its last bit is sent, are known when it comes. A packet costs a division.
 //
-// Promises: departures in the order of arrival, exact to the nanosecond (serializer.h); offered =
-// delivered + dropped in packets at any time.
+// Promises: packets depart in the order of arrival, exact to the nanosecond (serializer.h). At any
+// time offered = delivered + dropped, in packets.
 #pragma once
 
 #include <cstdint>
@@ -74,8 +74,8 @@ class WaitingPackets {
   std::uint64_t bytes_ = 0;
 };
 
-// Two cache lines, unless the queue does more than drop what does not fit. A run may have thousands
-// of queues and uses them in no order.
+// A queue that only drops what does not fit takes two cache lines. That matters because a run may
+// use thousands of queues in random order.
 class alignas(128) Queue {
  public:
   static Result<Queue> make(const QueueOptions& options, std::uint64_t seed, std::uint64_t link);
@@ -98,14 +98,14 @@ class alignas(128) Queue {
     waiting_.advance(now_ns);
     return waiting_.packets();
   }
-  // Bytes in the queue, as the last call with a time left them.
+  // Bytes in the queue at the time of the last call that took a time.
   std::uint64_t last_waiting_bytes() const { return waiting_.bytes(); }
 
-  // Call it when a packet will come soon, and the queue itself is in the cache.
+  // Call it shortly before a packet comes. The queue itself must be in the cache already.
   void prefetch() const { waiting_.prefetch(); }
 
  private:
-  // State of every queue that is more than a line of fixed rate which drops what does not fit.
+  // State that a queue needs for more than dropping what does not fit before a line of fixed rate.
   struct Special {
     Special(const QueueOptions& options, const RandomStream& random);
 

@@ -18,14 +18,14 @@ Status check_room(const QueueOptions& options) {
               check_count("queue.trim_room_bytes", options.trim_room_bytes, 0, kQueueBytesMax));
 }
 
-// Returns the rate in bytes per second; a recorded line's mean rate.
+// Returns the rate in bytes per second, for a recorded line the mean rate.
 double bytes_per_second(const QueueOptions& options) {
   if (options.deliveries_ns.empty()) return static_cast<double>(options.bits_per_second) / 8;
   const double bytes = options.delivery_bytes * static_cast<double>(options.deliveries_ns.size());
   return bytes / static_cast<double>(options.deliveries_ns.back()) * 1e9;
 }
 
-// Keeps every time of departure far from the end of 64 bits.
+// Limits how long a full queue takes to empty, so that no departure time overflows.
 Status check_time_to_empty(const QueueOptions& options) {
   const auto room = static_cast<double>(options.max_bytes + options.trim_room_bytes);
   if (room <= kLongestQueueSeconds * bytes_per_second(options)) return {};

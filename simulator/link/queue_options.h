@@ -18,35 +18,35 @@ struct QueueOptions {
   std::vector<std::int64_t> deliveries_ns;
   std::uint32_t delivery_bytes = 1504;  // 1 or more
 
-  // Packets that do not fit are dropped (droptail). Packets count until their last bit is out.
+  // A packet that does not fit is dropped (droptail). A packet counts until its last bit is sent.
   std::uint64_t max_bytes = 1'000'000;  // 1 to kQueueBytesMax; at most a day's worth
   std::uint32_t max_packets = 65'536;   // 1 to kQueuePacketsMax
 
-  // A packet that does not fit is cut to its first trim_bytes. If it then fits into max_bytes +
-  // trim_room_bytes, it is queued in its place in line. Packets that are no longer than trim_bytes
-  // may use this room, too. 0 turns trimming off. As in NDP and Ultra Ethernet, but without their
-  // priority for cut packets. Not together with CoDel.
+  // Trimming, as in NDP and Ultra Ethernet but without their priority for trimmed packets; 0 turns
+  // it off. A packet that does not fit is cut to its first trim_bytes and keeps its place in line,
+  // if it then fits into max_bytes + trim_room_bytes. Packets of up to trim_bytes may use this
+  // extra room, too. Not together with CoDel.
   std::uint32_t trim_bytes = 0;
   std::uint64_t trim_room_bytes = 0;  // 0 to kQueueBytesMax
 
-  // RED on the current length of the queue, as data-centre switches have it (DCTCP, DCQCN): a
-  // packet that finds less than red_min_bytes goes unharmed, one that finds red_max_bytes or more
-  // is hit, and the probability rises linearly from 0 to red_probability in between. Equal minimum
-  // and maximum are DCTCP's threshold. A maximum of 0 turns RED off. A hit packet is marked if it
-  // is ECN-capable, dropped otherwise.
+  // RED on the current length of the queue, as in data-centre switches (DCTCP, DCQCN). If the queue
+  // has fewer than red_min_bytes, no packet is hit; from red_max_bytes on every packet is. In
+  // between the probability rises linearly from 0 to red_probability. Equal minimum and maximum
+  // give DCTCP's threshold. A maximum of 0 turns RED off. A hit packet is marked if it is
+  // ECN-capable, else dropped.
   std::uint64_t red_min_bytes = 0;
   std::uint64_t red_max_bytes = 0;
   double red_probability = 1;
 
-  // CoDel (RFC 8289) at the head of the queue, for packets of up to codel_packet_bytes; a target of
-  // 0 turns it off. The RFC has a target of 5 ms and an interval of 100 ms. Marks instead of drops
-  // where it can.
+  // CoDel (RFC 8289) at the head of the queue, for packets of up to codel_packet_bytes. A target of
+  // 0 turns it off. The RFC recommends a target of 5 ms and an interval of 100 ms. ECN-capable
+  // packets are marked instead of dropped.
   std::int64_t codel_target_ns = 0;
   std::int64_t codel_interval_ns = 100'000'000;
   std::uint32_t codel_packet_bytes = 1500;
 };
 
-// Most packets that may wait; bounds the memory of a queue (16 bytes each, as far as used).
+// The most packets that may wait. A packet takes 16 bytes of memory.
 inline constexpr std::uint32_t kQueuePacketsMax = 1u << 20;
 inline constexpr std::size_t kDeliveriesMax = std::size_t{1} << 24;
 inline constexpr std::uint64_t kQueueBytesMax = std::uint64_t{1} << 40;

@@ -1,6 +1,6 @@
-// A line that sends packets one after the other at a fixed rate, exactly. The fraction of a
-// nanosecond that is left over is carried into the next packet. So n packets back to back take n
-// times their exact time, rounded up once.
+// A line that sends packets one after the other at a fixed rate, without rounding errors that add
+// up. The remaining fraction of a nanosecond is carried into the next packet. So n packets back to
+// back take n times their exact time, rounded up once.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ class Serializer {
     LEEWAY_ASSERT(rate_ > 0 && rate_ <= kRateMax);
   }
 
-  // Returns when the line begins a packet that comes now, rounded up to nanoseconds.
+  // Returns when the line begins to send a packet that comes now, rounded up to nanoseconds.
   std::int64_t start(std::int64_t now_ns) const { return idle(now_ns) ? now_ns : end(); }
 
-  // Sends a packet that comes now; returns when its last bit is out, rounded up.
+  // Sends a packet that comes now. Returns when its last bit is sent, rounded up.
   std::int64_t send(std::int64_t now_ns, std::uint32_t bytes) {
     LEEWAY_ASSERT(bytes <= kBytesMax);
     if (idle(now_ns)) {
@@ -35,8 +35,7 @@ class Serializer {
     return end();
   }
 
-  // Returns true if everything sent is out. The last bit is out before a packet of the same time
-  // comes.
+  // Returns true if everything is sent. A last bit that leaves at this very instant counts as sent.
   bool idle(std::int64_t now_ns) const {
     return now_ns > free_ns_ || (now_ns == free_ns_ && rest_ == 0);
   }

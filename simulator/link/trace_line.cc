@@ -21,11 +21,11 @@ std::int64_t TraceLine::send(std::int64_t now_ns, std::uint32_t bytes) {
   return time();
 }
 
-// Moves to the first opportunity at or after now that has bytes left.
+// Moves to the first opportunity to send at or after now that has bytes left.
 void TraceLine::seek(std::int64_t now_ns) {
   const std::int64_t period = times_ns_.back();
   if (now_ns > cycle_ns_ + period) {
-    // Whole repetitions without a packet are skipped; one that ends now still counts.
+    // Skips whole repetitions in which no packet came, but not one that ends exactly now.
     cycle_ns_ += (now_ns - cycle_ns_ - 1) / period * period;
     next_ = 0;
     left_ = bytes_each_;

@@ -1,9 +1,8 @@
-// A line whose capacity was recorded: at each of the listed times it can send a fixed number of
-// bytes, and bytes that are not used then are lost. mahimahi's delivery traces (mm-link) in
-// nanoseconds.
+// A line with recorded capacity, like mahimahi's delivery traces (mm-link), but in nanoseconds. At
+// each listed time it can send a fixed number of bytes; bytes that are not used then are lost.
 //
-// A packet may use several opportunities, and several packets one; it has left when its last byte
-// has. The list begins again at its last time.
+// A packet may use several such opportunities, and several packets one. A packet has left when its
+// last byte has. At its last time the list begins again.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +16,13 @@ class TraceLine {
   // Times from 0 on, not falling, the last above 0; bytes above 0.
   TraceLine(std::vector<std::int64_t> times_ns, std::uint32_t bytes_each);
 
-  // Returns the time of the opportunity with which a packet that comes now begins.
+  // Returns the time at which the first byte of a packet that comes now is sent.
   std::int64_t start(std::int64_t now_ns) {
     seek(now_ns);
     return time();
   }
 
-  // Sends a packet that comes now; returns when its last byte is out.
+  // Sends a packet that comes now. Returns when its last byte is sent.
   std::int64_t send(std::int64_t now_ns, std::uint32_t bytes);
 
  private:

@@ -1,5 +1,5 @@
-// Memory for large arrays that are read in no order, in pages of 2 MiB where the system gives them.
-// With small pages nearly every access would also wait for the page's address (a TLB miss).
+// Memory for large arrays with random access, in pages of 2 MiB if the system has them. With small
+// pages nearly every access would also wait for address translation (a TLB miss).
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace leeway::sim {
 
-// An allocator of the standard library. Less than a page comes from the ordinary heap.
+// An allocator for standard containers. Arrays below one huge page come from the ordinary heap.
 template <typename T>
 struct HugePages {
   using value_type = T;
@@ -27,7 +27,7 @@ struct HugePages {
     void* const memory = std::aligned_alloc(unit < sizeof(void*) ? sizeof(void*) : unit, whole);
     if (memory == nullptr) throw std::bad_alloc();
 #ifdef MADV_HUGEPAGE
-    // Only a request: small pages work too, but slower.
+    // The system may refuse. Small pages work too, but slower.
     if (large) (void)madvise(memory, whole, MADV_HUGEPAGE);
 #endif
     return static_cast<T*>(memory);

@@ -5,8 +5,8 @@
 namespace leeway::sim {
 namespace {
 
-// Names of the random streams of shared fates and of a link's further delays. They differ from the
-// numbers of links, which have 32 bits; the models take names of up to 48 bits.
+// Bits in random stream names that mark shared fates and further delays of a link. Names have up to
+// 48 bits and link numbers 32, so the two cannot clash.
 constexpr std::uint64_t kFateNames = std::uint64_t{1} << 40;
 constexpr int kDelayNamesShift = 41;
 
@@ -58,7 +58,7 @@ LinkLine::LinkLine(const LinkProperties& properties, const LinkTables& tables, L
   at_once_ = !properties.limited && !delays;
 }
 
-// The last delay that varies decides whether packets keep their order.
+// The last delay that varies decides whether the whole link keeps packets in order.
 void LinkLine::add_delays(const LinkProperties& properties, Names names) {
   for (const DelayOptions& delay : properties.delays) {
     if (is_fixed(delay)) {
@@ -85,7 +85,7 @@ void LinkLine::add_faults(const LinkProperties& properties, const LinkTables& ta
   in_order_ = in_order_ && properties.reorder == 0;
 }
 
-// in_order_ stays as it is, because packets are still in flight.
+// in_order_ stays as it is, because packets in flight may still arrive out of order.
 void LinkLine::set_calm() {
   losses_.reset();
   fate_ = nullptr;
@@ -106,7 +106,7 @@ LinkLine::Passage LinkLine::pass(std::int64_t now_ns, Packet& packet) {
   return passage;
 }
 
-// Passes the queue. Returns false if the packet is dropped there.
+// Takes the packet through the queue. Returns false if the queue drops it.
 bool LinkLine::enqueue(std::int64_t now_ns, Packet& packet, Passage& passage,
                        std::int64_t& out_ns) {
   const sim::Passage queued = queue_->enqueue(now_ns, packet.bytes, packet.ecn_capable);
@@ -125,7 +125,7 @@ bool LinkLine::enqueue(std::int64_t now_ns, Packet& packet, Passage& passage,
   return true;
 }
 
-// All models are asked about every packet that reaches them.
+// Every model is asked about every packet, so that their draws do not depend on each other.
 bool LinkLine::lost(std::int64_t out_ns, std::uint32_t bytes) {
   bool any = losses_ != nullptr && losses_->lost(out_ns, bytes);
   if (fate_ != nullptr) any |= fate_->lost(out_ns, bytes);

@@ -1,9 +1,8 @@
-// A packet's fate on one link, decided when it enters: queue and line, losses, corruption,
-// duplication, delays. It has no events, no packets in flight, and no counters: network.h has
-// those.
+// Decides what happens to a packet on one link, at the time when it enters: queue and line, losses,
+// corruption, duplication, delays. Events, packets in flight and counters are in network.h.
 //
-// All draws come from random streams named by seed, link and purpose. So one more setting on a link
-// changes neither the draws of its other settings nor those of another link.
+// Random streams are named by seed, link and purpose. So adding a setting to a link does not change
+// the draws of its other settings, nor those of other links.
 #pragma once
 
 #include <cstddef>
@@ -23,21 +22,21 @@
 
 namespace leeway::sim {
 
-// Tables that all links of the same properties share, because they are large.
+// Large tables, which all links with the same properties share.
 struct LinkTables {
   explicit LinkTables(const LinkProperties& properties);
 
   GeometricDistance duplicate;
   GeometricDistance reorder;
   GeometricDistance corrupt;
-  // Patterns of loss models: one for each link's own losses, one for a shared fate. Down times are
-  // always each link's own, because they follow the clock and not the packets, and each link asks
-  // at the times of its own queue.
+  // Loss models from which those of the links are made: for losses of a link alone, and for losses
+  // that links share. Down times are never shared, because they follow the clock: each link asks at
+  // the times of its own queue.
   LossModel own_losses;
   LossModel shared_losses;
 };
 
-// The loss model of links that share their fate.
+// Makes the loss model that all links with this fate share.
 LossModel make_shared_fate(const LinkTables& tables, std::uint32_t fate, std::uint64_t seed);
 
 class LinkLine {
@@ -46,12 +45,12 @@ class LinkLine {
     std::uint64_t seed = 0;
     std::uint64_t link = 0;
   };
-  // `tables` and `fate`, which may be null, outlive the line. The properties are valid.
+  // `tables` and `fate` must outlive the line; `fate` may be null. The properties must be valid.
   LinkLine(const LinkProperties& properties, const LinkTables& tables, LossModel* fate,
            Names names);
 
   struct Passage {
-    // the event at the link's end, or the reason why the packet is lost
+    // what happens at the end of the link, or why the packet is lost
     PacketStep step = PacketStep::sent;
     std::int64_t arrival_ns = 0;  // if not lost
     bool trimmed = false;
@@ -67,20 +66,20 @@ class LinkLine {
     }
   };
 
-  // Decides the packet's fate and changes the packet accordingly: marks, cuts or corrupts it. Times
-  // must not go back.
+  // Decides the packet's fate, and marks, cuts or corrupts the packet accordingly. Times must not
+  // go back.
   Passage pass(std::int64_t now_ns, Packet& packet);
 
-  // From now on packets are lost only in the queue, and nothing is copied, held back or damaged.
+  // From now on only the queue loses packets, and nothing is copied, held back or damaged.
   void set_calm();
 
   // Returns true if packets leave in the order in which they came.
   bool in_order() const { return in_order_; }
-  // Returns true if all packets leave when they come.
+  // Returns true if the link never delays a packet.
   bool at_once() const { return at_once_; }
 
-  // Call these when a packet will come soon; the second finds in the cache what the first one
-  // fetched.
+  // Call these shortly before a packet comes, prefetch_queue() first, because prefetch_waiting()
+  // reads what it fetches.
   void prefetch_queue() const {
     __builtin_prefetch(queue_.get(), 1);
     __builtin_prefetch(reinterpret_cast<const std::byte*>(queue_.get()) + 64, 1);

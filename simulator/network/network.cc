@@ -8,18 +8,19 @@
 namespace leeway::sim {
 namespace {
 
-// An event's argument: the packet that arrives, or this number for the first packet of a link's
-// list.
+// An event's argument is the place of the packet that arrives. This value stands for the first
+// packet in the link's list.
 constexpr std::uint64_t kFirstOfList = UINT64_MAX;
 
-// Looking ahead costs more than it gains where everything is in the cache anyway.
+// With at most this many links everything is in the cache, so looking ahead costs more than it
+// gains.
 constexpr std::size_t kLinksInCache = 256;
 
 std::size_t index_of(Traffic traffic) {
   return static_cast<std::size_t>(traffic);
 }
 
-// Packs all facts that decide a packet's fate and its owner into a word.
+// Packs what decides a packet's fate into one word for the trace hash.
 std::uint64_t trace_word(const Packet& packet) {
   const std::uint64_t flags =
       std::uint64_t{packet.ecn_capable} | std::uint64_t{packet.marked} << 1 |
@@ -157,7 +158,7 @@ void Network::forward_unblocked(Instant now, std::uint32_t place,
   lose(now, PacketStep::blocked, kArrived, place);
 }
 
-// Makes a packet of its own for some of the receivers.
+// Makes a further packet for some receivers of a shared packet, and returns its place.
 std::uint32_t Network::branch(Instant now, const Packet& packet) {
   payloads_.hold(packet.payload);
   ++counters_.copied[index_of(packet.traffic)];
@@ -166,8 +167,8 @@ std::uint32_t Network::branch(Instant now, const Packet& packet) {
   return packets_.put(packet);
 }
 
-// The packet goes on to those of its receivers whose way takes the same next link as the first
-// one's; copies of it go to the others.
+// Splits a shared packet. It stays with the receivers whose way takes the same next link as the
+// first one's; copies go to the others.
 void Network::part_ways(Instant now, std::uint32_t place, Deliver deliver_when) {
   Packet packet = packets_[place].packet;
   std::vector<std::uint32_t> left = receivers_of_[packet.word];
@@ -192,8 +193,7 @@ void Network::part_ways(Instant now, std::uint32_t place, Deliver deliver_when) 
   }
 }
 
-// No receiver gets the packet: counts it as lost once for each receiver, so that an observer hears
-// of every one.
+// Loses a shared packet: counts a loss for each receiver, so that an observer hears of every one.
 void Network::lose_each(Instant now, PacketStep step, LinkId link, std::uint32_t place) {
   Packet packet = packets_[place].packet;
   const std::vector<std::uint32_t> receivers = receivers_of_[packet.word];
@@ -209,8 +209,8 @@ void Network::lose_each(Instant now, PacketStep step, LinkId link, std::uint32_t
 
 // -------------------------------------------------------------------------------------------------
 
-// Takes the packet over the following links as far as they hold nothing up, then onto the next link
-// or to the receiver.
+// Takes the packet over the next links while they do not delay it. Then it goes onto the next link
+// or to its receiver.
 void Network::forward(Instant now, std::uint32_t place, Deliver deliver_when) {
   while (true) {
     if (packets_[place].packet.shared) [[unlikely]]
@@ -236,8 +236,8 @@ void Network::forward(Instant now, std::uint32_t place, Deliver deliver_when) {
   }
 }
 
-// Returns true if the link needs no event because it holds nothing up. But a receiver must not be
-// called from within send(), and packets that wait for their event on the link go first.
+// Returns true if the packet passes the link without an event, because the link delays nothing. Not
+// if it would overtake packets that wait there, or reach its receiver within send().
 bool Network::passes_at_once(const Link& link, const Packet& packet, Deliver deliver_when) const {
   if (!link.line.at_once() || link.scheduled) return false;
   if (packet.shared) return deliver_when == Deliver::now;
@@ -260,7 +260,7 @@ void Network::count(Link& link, const LinkLine::Passage& passage, const Packet& 
   counters.reordered += passage.held_back;
 }
 
-// Puts the packet in flight on the link.
+// Puts the packet in flight on the link until `arrival_ns`.
 void Network::file(std::uint32_t number, std::uint32_t place, std::int64_t arrival_ns) {
   Link& link = *links_[number];
   if (!link.line.in_order()) {
@@ -296,9 +296,9 @@ void Network::on_event(const Event& event) {
   forward(now, place, Deliver::now);
 }
 
-// Millions of packets on thousands of links do not fit into a cache. So each of the next events is
-// helped a step further: fetch its link, its packet, where that goes, what is there. A step reads
-// only what an earlier one fetched, so that nothing is waited for (README.md: measured).
+// Prefetches for the next events, because millions of packets on thousands of links exceed a cache.
+// Each event gets one step at a time: its link, its packet, the next link, the queue there. A step
+// reads only what an earlier one fetched, so it does not wait (README.md: measured).
 void Network::look_ahead() const {
   if (links_.size() <= kLinksInCache) return;
   constexpr int kLink = 7, kPacket = 5, kBeyond = 3, kQueue = 1, kWaiting = 0;
@@ -331,7 +331,7 @@ std::uint32_t Network::place_of(const Link& link, const Event& event) {
                                         : static_cast<std::uint32_t>(event.argument);
 }
 
-// The link that the packet takes after the one that it is on; null if it arrives.
+// Returns the packet's next link. Null if the packet arrives, or nothing has come to that link yet.
 const Network::Link* Network::link_after(const Packet& packet) const {
   const LinkId id = topology_->next_link(packet.from, packet.to, packet.hop + 1u);
   return id == kArrived || numbers_[id] == 0 ? nullptr : links_[numbers_[id] - 1].get();
@@ -342,8 +342,8 @@ void Network::expect(const Packet& packet) const {
   if (receiver != nullptr) receiver->expect(packet);
 }
 
-// Delivers all packets that arrive at this instant and were in flight before: receivers may send
-// onto this very link.
+// Delivers the packets that arrive at this instant, without those that receivers put onto this link
+// meanwhile.
 void Network::arrive_all(Instant now, std::uint32_t number) {
   Link& link = *links_[number];
   const std::uint32_t last = link.packets.last;
@@ -392,7 +392,7 @@ void Network::lose(Instant now, PacketStep step, LinkId link, std::uint32_t plac
   payloads_.release(packet.payload);
 }
 
-// The payload as its receiver gets it, possibly damaged.
+// Returns the payload as the receiver gets it, with a bit flipped if the packet is corrupt.
 ByteSpan Network::received(const Packet& packet) {
   const ByteSpan sent = payloads_.get(packet.payload);
   if (!packet.corrupt || sent.empty()) [[likely]]

@@ -1,11 +1,11 @@
-// Links in virtual time: packets go in at one rank and come out at another, later or never.
+// Links in virtual time. Packets enter at one rank and leave at another, later or never.
 //
-// Per link, in this order: queue and line (link/queue.h), losses, corruption, duplication, delays.
-// All of it is decided when the packet enters the link, so a packet costs one event a link: its
-// arrival at the far end. A link that keeps the order is a ring with one pending event, however
-// many packets are in flight on it.
+// A packet passes on each link, in this order: queue and line (link/queue.h), losses, corruption,
+// duplication, delays. All of this is decided when it enters the link, so a packet costs one event
+// per link: its arrival at the far end. A link that keeps the order needs only one pending event
+// for all its packets in flight.
 //
-// Deterministic: depends on topology, seed and the order of send() only. One run is one thread.
+// Results depend only on topology, seed and the order of send(). One run is one thread.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@
 
 namespace leeway::sim {
 
-// Event::kind of everything in a run: which part of it an event is for.
+// The values of Event::kind: which part of a run handles an event.
 enum class EventKind : std::uint32_t {
   network = 0,   // Network::on_event
   endpoint = 1,  // Endpoints::on_event
@@ -37,7 +37,7 @@ enum class EventKind : std::uint32_t {
   member = 5,    // run/: a member of a further communicator has something to do
 };
 
-// Interface to watch packets: traces and checkers. `link` is kArrived where no link is concerned.
+// Interface for traces and checkers that watch packets. `link` is kArrived for steps outside links.
 class PacketObserver {
  public:
   virtual ~PacketObserver() = default;
@@ -48,11 +48,11 @@ class PacketObserver {
 class PacketReceiver {
  public:
   virtual ~PacketReceiver() = default;
-  // `payload` is empty if the packet has none. Corruption has been applied to it. It is valid
-  // during the call.
+  // `payload` is empty if the packet has none. Corruption is applied already. Valid during the
+  // call.
   virtual void on_packet(Instant now, const Packet& packet, ByteSpan payload) = 0;
-  // The packet comes soon: a receiver of many packets may fetch what it will need into the cache.
-  // Nothing else may depend on this call, since not every packet is announced.
+  // Announces a packet that comes soon, so that the receiver can fetch into the cache what it will
+  // need. Not every packet is announced, so nothing else may depend on this call.
   virtual void expect(const Packet&) const {}
 };
 
@@ -69,40 +69,40 @@ class Network {
 
   PayloadPool& payloads() { return payloads_; }
 
-  // From now on loses packets between these ranks in this direction, including those in flight,
-  // which are counted when they would have arrived. unblock() ends that. Calls nest: blocked twice
-  // must be unblocked twice.
+  // block() loses all packets from `from` to `to` until unblock(), also those in flight. A loss
+  // counts when the packet would have arrived. Calls nest: a pair that was blocked twice must be
+  // unblocked twice.
   void block(std::uint32_t from, std::uint32_t to) { blocked_.block(from, to); }
   void unblock(std::uint32_t from, std::uint32_t to) { blocked_.unblock(from, to); }
 
-  // From now on loses longer packets of one rank to the other, where they enter the network. With
-  // NarrowPairs::kAny none is too long. Shared packets always pass.
+  // From now on, packets from `from` to `to` that are longer than `bytes` are lost where they enter
+  // the network. NarrowPairs::kAny allows all lengths. Shared packets always pass.
   void narrow(std::uint32_t from, std::uint32_t to, std::uint32_t bytes) {
     narrow_.set(from, to, bytes);
   }
 
   // From now on links do not lose, copy, hold back or damage packets that enter them. Queues,
-  // delays and blocks stay.
+  // delays and blocked pairs stay.
   void set_calm();
 
-  // Puts a packet into the network, which then holds its payload. A packet to the sender itself
-  // breaks the contract.
+  // Puts a packet into the network, which takes over its hold on the payload. The receiver must not
+  // be the sender.
   void send(Instant now, const Packet& packet);
 
-  // Sends one packet to several receivers. It passes a link that their ways share once. Where their
-  // ways part, the network makes copies, which are packets of their own from then on. There is at
-  // least one receiver, and none is the sender; `packet.to` and `packet.word` do not matter.
+  // Sends one packet to several receivers. It passes links that their ways share once. Where their
+  // ways part, the network makes copies, which are packets of their own. There must be at least one
+  // receiver, and none may be the sender. `packet.to` and `packet.word` are ignored.
   void send_shared(Instant now, Packet packet, std::span<const std::uint32_t> receivers);
 
-  // Bytes in the queue of a link, including the packet on the line; 0 for unlimited links.
-  // Endpoints do not send while their uplink is full, as a socket would make them wait.
+  // Returns the bytes in the link's queue, including the packet on the line; 0 for unlimited links.
+  // Endpoints wait while their uplink is full, as a socket would make them.
   std::uint64_t waiting_bytes(Instant now, LinkId link);
 
   // Handles an event of EventKind::network.
   void on_event(const Event& event);
 
-  // Call it before every event of any kind: it fetches into the cache what the next events will
-  // touch. It changes nothing but speed, in large networks.
+  // Call it before every event of any kind. It fetches into the cache what the next events will
+  // touch, which makes large networks faster.
   void look_ahead() const;
 
   const NetworkCounters& counters() const { return counters_; }
@@ -123,14 +123,14 @@ class Network {
     alignas(64) LinkCounters counters;
   };
 
-  // Zeroed memory whose pages the system provides when they are first written to: a mesh of
-  // thousands of ranks has numbers for far more links than packets ever come to.
+  // Zeroed memory for which the system provides pages only when they are written. A mesh of
+  // thousands of ranks has far more links than packets ever use.
   struct Free {
     void operator()(std::uint32_t* memory) const { std::free(memory); }
   };
   using LazyTable = std::unique_ptr<std::uint32_t[], Free>;
 
-  // Says if a receiver may be called now, or only by an event of its own.
+  // Whether a receiver may be called at once, or only from a later event.
   enum class Deliver : bool { later, now };
 
   Network(const Topology& topology, std::uint64_t seed, EventQueue& queue,
@@ -179,7 +179,7 @@ class Network {
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<std::unique_ptr<LinkTables>> tables_;  // by index of properties
   std::vector<std::unique_ptr<LossModel>> fates_;    // by number of the fate
-  // The payload that is being delivered, if it is damaged.
+  // A damaged copy of the payload that is being delivered.
   std::vector<std::byte> corrupted_;
   NetworkCounters counters_;
   std::array<std::uint64_t, kTrafficKinds> under_way_{};

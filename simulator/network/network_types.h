@@ -1,4 +1,4 @@
-// Steps of packets through the network, and the counts of them.
+// The steps that a packet takes through the network, and counters of them.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ constexpr bool is_loss(PacketStep step) {
 
 // The counters of a link: offered + copied = passed + lost + in flight on the link.
 struct LinkCounters {
-  // Counters that every packet touches come first: a cache line.
+  // The counters that every packet changes come first, so that they share a cache line.
   std::array<std::uint64_t, kTrafficKinds>
       offered{};  // packets that came to the link, copies of earlier links included
   std::array<std::uint64_t, kTrafficKinds> passed{};  // packets that arrived at its far end

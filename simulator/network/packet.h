@@ -1,5 +1,5 @@
-// A packet as the network sees it: where from, where to, how long. Its payload is its endpoint's
-// business and lies elsewhere (payload_pool.h), or is one word for endpoints that only count.
+// A packet as the network sees it: sender, receiver, length. The network does not read the payload,
+// which lies elsewhere (payload_pool.h). Endpoints that carry no data use only `word`.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ inline constexpr int kTrafficKinds = 3;
 
 inline constexpr std::uint32_t kNoPayload = UINT32_MAX;
 
-// IPv4 and UDP headers: the bytes that a datagram costs on every line beside its payload. Rates,
-// queues and PMTU count them.
+// IPv4 and UDP headers, which each datagram carries on every line. Rates, queues and the path MTU
+// include them.
 inline constexpr std::uint32_t kHeaderBytes = 28;
 
 struct Packet {
@@ -28,7 +28,7 @@ struct Packet {
   std::uint32_t bytes = 0;             // on the line, headers included; at least 1
   std::uint32_t payload = kNoPayload;  // handle in the network's PayloadPool
   std::uint64_t word = 0;              // for the endpoint's own use
-  // Which bit of the payload to flip, modulo its length; used if corrupt.
+  // If `corrupt`: the bit of the payload to flip, modulo the payload's length.
   std::uint32_t corrupt_bit = 0;
   std::uint16_t hop = 0;  // number of links that it has passed
   Traffic traffic = Traffic::data;
@@ -37,7 +37,8 @@ struct Packet {
   bool trimmed : 1 = false;    // cut to its header by a queue
   bool corrupt : 1 = false;    // one bit of the payload is wrong
   bool duplicate : 1 = false;  // a copy that a link made
-  // The packet is for several receivers, of whom `to` is one; `word` then belongs to the network.
+  // The packet has several receivers, one of which is `to`. The network then uses `word` for
+  // itself.
   bool shared : 1 = false;
 };
 static_assert(sizeof(Packet) <= 40);

@@ -1,7 +1,7 @@
-// The packets in flight: places in one memory, by number, and lists of them.
+// The packets in flight, in numbered places of one array, and linked lists of them.
 //
-// Nothing is allocated in a steady state: memory grows only when more packets are in flight than
-// ever before. A packet stays in its place from its first link to its last.
+// Memory grows only when more packets are in flight than ever before. A packet keeps its place from
+// its first link to its last.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,8 @@ class PacketStore {
  public:
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
-  // A cache line, so that looking at a packet waits for memory once.
+  // One packet with its link to the next, in one cache line, so that reading it waits for memory
+  // once.
   struct alignas(64) Place {
     Packet packet;
     std::int64_t arrival_ns = 0;
@@ -33,7 +34,7 @@ class PacketStore {
     bool empty() const { return first == kNone; }
   };
 
-  // The reference is good until the next put().
+  // The reference is valid until the next put().
   Place& operator[](std::uint32_t place) { return places_[place]; }
   const Place& operator[](std::uint32_t place) const { return places_[place]; }
 
@@ -69,7 +70,7 @@ class PacketStore {
     return place;
   }
 
-  // Call it when the packet will be used soon.
+  // Call it shortly before the packet is used.
   void prefetch(std::uint32_t place) const { __builtin_prefetch(places_.data() + place); }
 
   std::size_t used() const { return used_; }

@@ -1,4 +1,5 @@
-// What stands between ordered pairs of ranks: partitions, and paths that take no long packets.
+// Tables by ordered pair of ranks: pairs that a partition blocks, and pairs whose path allows only
+// short packets.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +9,8 @@
 
 namespace leeway::sim {
 
-// A number for each ordered pair of ranks, 0 at first. A rank's row is made when it is first
-// written to.
+// A number for each ordered pair of ranks, 0 at first. The row of a sending rank is allocated at
+// its first write.
 template <typename T>
 class PairTable {
  public:
@@ -58,7 +59,7 @@ class BlockedPairs {
   std::uint64_t blocked_ = 0;  // number of blocked pairs
 };
 
-// How long packets may be between pairs.
+// The longest packets that may pass between pairs.
 class NarrowPairs {
  public:
   static constexpr std::uint32_t kAny = 0;

@@ -1,9 +1,8 @@
-// The bytes of the datagrams in flight: places taken and given back by number.
+// The bytes of the datagrams in flight, in numbered places.
 //
-// Nothing is allocated in a steady state: memory grows only when more datagrams are in flight than
-// ever before. Places come in sizes that double from 64 bytes on, so that a header without its
-// payload takes a cache line. A copy that a link makes shares its original's bytes, which are
-// therefore never written to after put().
+// Memory grows only when more datagrams are in flight than ever before. The sizes of places double
+// from 64 bytes on, so a header without payload takes one cache line. When a link copies a packet,
+// both share one place, so its bytes must not change after put().
 #pragma once
 
 #include <cstddef>
@@ -21,15 +20,15 @@ class PayloadPool {
   // Datagrams of up to `bytes_max` bytes.
   explicit PayloadPool(std::size_t bytes_max);
 
-  // Keeps a copy, which has one holder. `datagram` has at most bytes_max bytes.
+  // Copies the datagram, of at most bytes_max bytes, into a place with one holder. Returns its
+  // number.
   std::uint32_t put(ByteSpan datagram);
-  // Valid while the payload is held. kNoPayload is an empty payload.
+  // Returns the datagram, valid while somebody holds it. kNoPayload gives an empty one.
   ByteSpan get(std::uint32_t payload) const;
   // Call it when the payload will be read soon.
   void prefetch(std::uint32_t payload) const;
 
-  // Add and remove a holder; the last one gives the place back. kNoPayload is allowed and changes
-  // nothing.
+  // Add and remove a holder. Removing the last one frees the place. kNoPayload is ignored.
   void hold(std::uint32_t payload);
   void release(std::uint32_t payload);
 
@@ -41,8 +40,8 @@ class PayloadPool {
     std::uint32_t holders = 0;
     std::uint32_t next_free = 0;
   };
-  // All places of one size. The lowest bits of a payload's number are the size, the others its
-  // place here.
+  // All places of one size. A payload's number has the index of its shelf in the lowest bits, and
+  // its place on the shelf above.
   struct Shelf {
     std::size_t stride = 0;
     std::vector<std::unique_ptr<std::byte[]>> blocks;

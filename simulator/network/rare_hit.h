@@ -11,7 +11,8 @@ namespace leeway::sim {
 
 class RareHit {
  public:
-  // `distance` outlives the hits; it is large, and the same for all links of one probability.
+  // `distance` must outlive this object. It is large, and all links with the same probability share
+  // it.
   RareHit(const GeometricDistance& distance, const RandomStream& random)
       : distance_(&distance), random_(random), left_(distance.draw(random_)) {}
 
@@ -24,7 +25,7 @@ class RareHit {
     return true;
   }
 
-  // Random stream for further draws about a packet that was hit.
+  // The random stream, for further draws about the packet that was hit.
   RandomStream& random() { return random_; }
 
  private:

@@ -1,4 +1,4 @@
-// The files that every page contains. They become part of the program when it is built.
+// The styles and scripts that every report page contains. They are compiled into the program.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// The report room's input: finished runs, by cell of the scenario's grid.
+// The input of reports: finished runs, by cell of the scenario's grid.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace leeway::sim {
 
-// One cell of the grid and its finished runs, one for each seed. Runs may stand in any order: every
-// output goes by seed.
+// One cell of the grid and its finished runs, one for each seed, in any order. Outputs sort them by
+// seed.
 struct CellRecord {
   std::size_t index = 0;  // in the grid
   std::vector<scenario::Setting> settings;

@@ -32,7 +32,8 @@ int weight(Verdict verdict) {
   return 0;
 }
 
-// Merges a check into `checks`. `more` comes later in the order of cells and seeds.
+// Merges a check into `checks`. Calls come in the order of cells and seeds, so the first failure
+// stays.
 void merge(std::vector<CheckSummary>& checks, const CheckSummary& more) {
   CheckSummary* check = find_named(checks, more.id, &CheckSummary::id);
   if (check == nullptr) {

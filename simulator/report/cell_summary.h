@@ -17,8 +17,8 @@ struct MeasureSummary {
   Spread spread;  // over seeds
 };
 
-// One invariant over several runs. It failed if it failed in one of them, else it passed if it
-// passed in one.
+// One invariant over several runs. It failed if it failed in any run; otherwise it passed if it
+// passed in any run.
 struct CheckSummary {
   std::string id;
   std::string title;
@@ -26,13 +26,13 @@ struct CheckSummary {
   std::uint64_t checked = 0;
   std::uint64_t failures = 0;
   std::uint64_t failed_runs = 0;
-  // text of the first failed run; or why it is skipped or does not apply
+  // text of the first failed run; without one, why the invariant was skipped or does not apply
   std::string first_failure;
   std::uint64_t seed = 0;  // seed of the first failed run
   std::size_t cell = 0;
 };
 
-// One link over the seeds of a cell: counters are sums, but queue_bytes_max is a maximum.
+// One link over the seeds of a cell. Counters are sums, except that queue_bytes_max is the maximum.
 struct LinkSummary {
   std::string name;
   LinkCounters counters;
@@ -59,20 +59,20 @@ struct CellSummary {
 
   bool passed() const;
   const Spread* find(std::string_view measure) const;
-  // Returns the text of a swept field in this cell. Null if the field is not swept, or does not act
-  // here.
+  // Returns the value of a swept field in this cell, as text. Null if the field is not swept, or
+  // the cell's endpoint does not use it.
   const std::string* setting(std::string_view field) const;
   std::vector<LinkSummary> links() const;
 };
 
 // The runs of a cell by seed.
 std::vector<const RunRecord*> runs_by_seed(const CellRecord& cell);
-// Cells with a finished run, by index.
+// Returns the cells that have a finished run, sorted by index.
 std::vector<const CellRecord*> cells_by_index(std::span<const CellRecord> cells);
 
-// `cells` outlives the result.
+// `cells` must outlive the result.
 std::vector<CellSummary> summarize(std::span<const CellRecord> cells);
-// The checks of all cells put together.
+// Merges the checks of all cells.
 std::vector<CheckSummary> all_checks(std::span<const CellSummary> cells);
 // Names of all cells' measures, in order of first appearance.
 std::vector<std::string> measure_names(std::span<const CellSummary> cells);

@@ -1,4 +1,4 @@
-// A picture as data: what page.js draws with Chart.js.
+// The data of one picture, which page.js draws with Chart.js.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ struct Axis {
   std::vector<std::string> categories;  // names at the positions 0, 1, ... of x, if there are any
 };
 
-// Colour and dash of a curve, counted from 0; the page has eight colours and four dashes, of which
-// the first is unbroken.
+// Colour and dash pattern of a curve, counted from 0. The page has eight colours and four patterns;
+// pattern 0 is a solid line.
 struct Stroke {
   std::size_t color = 0;
   std::size_t dash = 0;

@@ -1,4 +1,4 @@
-// rounds.csv and links.csv, in the format of RFC 4180 but with bare line feeds.
+// Writes rounds.csv and links.csv in the format of RFC 4180, but with bare line feeds.
 #include <string>
 #include <string_view>
 
@@ -100,7 +100,7 @@ void add_link(std::string& line, const LinkRecord& link) {
   }
 }
 
-// Writes one line for each entry of a list in the runs.
+// Writes a header line, and one line for each entry of `records` of every run.
 template <typename Record>
 std::string lines(std::span<const CellRecord> cells, std::string_view columns,
                   std::vector<Record> RunRecord::*records,

@@ -18,7 +18,7 @@ constexpr std::array kPreferred = {"round_ms.p50", "round_ms.p99", "loss", "good
 constexpr std::string_view kFillsUp = "jain";
 constexpr std::size_t kMeasuresMax = 6;
 constexpr std::size_t kSweepCharts = 6;
-// Ratio of largest to smallest value from which an axis is logarithmic.
+// An axis is logarithmic if its largest value is at least this many times its smallest.
 constexpr double kLogFrom = 50;
 constexpr std::size_t kBarsMax = 12;
 
@@ -51,8 +51,8 @@ std::vector<double> all_values(std::span<const CellSummary> cells, const std::st
   return values;
 }
 
-// Returns true if the field spans orders of magnitude: a linear axis would then show nothing of its
-// lower end.
+// Returns true if the field's values span orders of magnitude, because a linear axis would squeeze
+// the small ones together.
 bool field_wants_log(std::span<const CellSummary> cells, const std::string& field) {
   std::vector<double> values;
   if (!is_number(cells, field)) return false;
@@ -111,7 +111,8 @@ std::vector<double> sorted_round_times(const CellSummary& cell) {
   return values;
 }
 
-// Makes bins of equal width, or of equal ratio where values span orders of magnitude.
+// Draws the distribution of round times, in bins of equal width, or of equal ratio if values span
+// orders of magnitude.
 Chart histogram(const CellSummary& cell) {
   const std::vector<double> values = sorted_round_times(cell);
   Chart chart;

@@ -10,13 +10,15 @@
 
 namespace leeway::sim {
 
-// The measures that tell most, in falling order of importance: columns of the sweep's table.
+// Returns the most important measures, most important first. They are the columns of the sweep's
+// table.
 std::vector<std::string> main_measures(std::span<const CellSummary> cells);
 
-// Charts of the main measures over the first swept field with numbers, by another swept field.
+// Draws the main measures. The first swept field with numbers is x; another swept field gives the
+// curves.
 std::vector<Chart> sweep_charts(std::span<const CellSummary> cells);
 
-// Charts of one cell: its rounds in time, its links, its distribution of round times.
+// Draws one cell: its rounds over time, its links, and the distribution of its round times.
 std::vector<Chart> cell_charts(const CellSummary& cell);
 
 }  // namespace leeway::sim

@@ -1,4 +1,4 @@
-// Text for HTML, and tables of it.
+// Helpers that write text and tables as HTML.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace leeway::sim {
 
-// Makes a text safe between tags and inside quoted attributes.
+// Escapes a text for use between tags and inside quoted attributes.
 std::string escape(std::string_view text);
 
-// "<p>text</p>", escaped.
+// Returns "<p>text</p>" for the tag "p". Escapes the text.
 std::string element(std::string_view tag, std::string_view text);
 
-// A table with a caption for screen readers. Texts are escaped.
+// Builds a table with a caption for screen readers. Texts are escaped.
 class HtmlTable {
  public:
   explicit HtmlTable(std::string_view caption);

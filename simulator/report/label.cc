@@ -54,7 +54,7 @@ constexpr std::array kMeasures = {
     Known{"compute.overhead_ms", "Part of a step that is no computing", "ms"},
 };
 
-// Texts for fields, which are found by the end of the field's path.
+// Labels of fields. An entry fits every field whose path ends with its name.
 constexpr std::array kFields = {
     Known{"ranks", "Ranks", ""},
     Known{"endpoint", "Transport", ""},
@@ -85,8 +85,8 @@ std::string_view unit_of(std::string_view name) {
   return {};
 }
 
-// The unit of the innermost part of a path that has a unit: "delay_ms.normal.mean" is in
-// milliseconds.
+// Returns the unit that the path's last part with a unit names: milliseconds for
+// "delay_ms.normal.mean".
 std::string_view unit_of_path(std::string_view path) {
   while (!path.empty()) {
     const std::size_t dot = path.rfind('.');
@@ -139,7 +139,7 @@ Label from(const Known& known) {
 
 constexpr std::string_view kComma = ", ";
 
-// The longest common beginning of all texts that ends with a comma. No text may end there.
+// Returns the longest beginning, up to a comma, that all texts share. Text must follow it in each.
 std::string shared_begin(const std::vector<Label>& labels) {
   const std::string& first = labels.front().text;
   for (std::size_t comma = first.rfind(kComma); comma != std::string::npos && comma > 0;

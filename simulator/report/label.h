@@ -1,4 +1,4 @@
-// Texts for people that stand for a measure's or a field's name.
+// Labels for people in place of the names of measures and fields.
 #pragma once
 
 #include <string>
@@ -10,13 +10,14 @@
 namespace leeway::sim {
 
 struct Label {
-  // Text such as "Round time, p99", or the path of a field that has no text here.
+  // Text such as "Round time, p99". If there is none for a field, the field's path.
   std::string text;
   std::string unit;   // "ms"; empty for plain numbers
   double factor = 1;  // factor from the measure to its unit here: 100 for percent
 };
 
-// Several curves in the same axes: "Round time (ms)" with "median" and "p99" in the legend.
+// The labels of several curves in one picture: "Round time (ms)" at the axis, "median" and "p99" in
+// the legend.
 struct SharedLabel {
   std::string axis;  // common beginning of all texts, and the unit, where there are such
   std::vector<std::string> curves;
@@ -24,16 +25,16 @@ struct SharedLabel {
 
 Label label_of_measure(std::string_view name);
 Label label_of_field(std::string_view path);
-// Returns the field's label, in the words of the scenario where it has some.
+// Returns the field's label. A title that the scenario gives comes first.
 Label label_of(const scenario::Setting& setting);
-// Returns the name of a curve or a row of this value: "5 %", "best effort, 2 s deadline".
+// Returns the setting's value as the name of a curve or row: "5 %", "best effort, 2 s deadline".
 std::string name_of(const scenario::Setting& setting);
 
 // Returns "Round time, p99 (ms)", or only the unit if there is no text.
 std::string title_of(const Label& label);
 
-// The labels that several curves share on an axis. A single label is the axis' own, and its curve
-// has no name.
+// Moves the part that all labels share to the axis. A single label goes to the axis as a whole, and
+// its curve has no name.
 SharedLabel share_axis(const std::vector<Label>& labels);
 
 }  // namespace leeway::sim

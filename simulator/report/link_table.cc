@@ -26,8 +26,8 @@ bool contains(const std::vector<LinkRow>& rows, std::string_view name) {
                      [&](const LinkRow& row) { return row.link.name == name; });
 }
 
-// The first `count` links of all cells in the order `before`. A link that occurs in several cells
-// keeps only its first place.
+// Returns the first `count` links of all cells in the order `before`. A link that occurs in several
+// cells is listed once, in the first place.
 template <typename Choose, typename Before>
 std::vector<LinkRow> first_names(std::span<const CellSummary> cells, std::size_t count,
                                  Choose&& choose, Before&& before) {

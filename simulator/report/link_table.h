@@ -11,15 +11,15 @@ namespace leeway::sim {
 
 // Returns links with a rate, by falling utilisation.
 std::vector<LinkSummary> busiest(std::vector<LinkSummary> links, std::size_t count);
-// Returns links that lose anything, by falling share of packets lost.
+// Returns the `count` links that lose the largest share of their packets, without lossless ones.
 std::vector<LinkSummary> lossiest(std::vector<LinkSummary> links, std::size_t count);
 
 struct LinkRow {
   const CellSummary* cell = nullptr;
   LinkSummary link;
 };
-// The `count` lossiest links, each in the cell where it lost most, then those of the `count`
-// busiest that are not among them, each in the cell where it was busiest.
+// Returns the `count` lossiest links, each in the cell where it lost most. The `count` busiest
+// links follow, each in the cell where it was busiest, without those listed already.
 std::vector<LinkRow> noteworthy_links(std::span<const CellSummary> cells, std::size_t count);
 
 }  // namespace leeway::sim

@@ -15,7 +15,7 @@ constexpr int kDigits = 4;          // digits of a number for people
 constexpr int kErrorDigits = 2;     // digits of a standard error
 constexpr double kFixedMin = 1e-4;  // smaller ones are written with an exponent
 constexpr double kFixedMax = 1e9;
-// least error that is written in fixed notation beside a fixed mean
+// smallest error that is written without an exponent
 constexpr double kErrorMin = 1e-6;
 
 template <typename... Format>

@@ -1,4 +1,4 @@
-// Numbers as texts: exact for programs, short for people. Never depends on the locale.
+// Converts numbers to text: exact for programs, short for people. Never depends on the locale.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,18 @@
 
 namespace leeway::sim {
 
-// Returns the shortest text that reads back as the same double; no text for a value that is not
-// finite.
+// Returns the shortest text that reads back as the same double, or an empty text if the value is
+// not finite.
 std::string exact_text(double value);
 
-// Nanoseconds as a text of milliseconds, exact: 1500000 is "1.5".
+// Returns nanoseconds as milliseconds, exactly: "1.5" for 1500000.
 std::string milliseconds_text(std::int64_t ns);
 
-// Text for people with four significant digits: "1,234", "0.001234", "1.234e-07"; "–" for a number
-// that is not finite.
+// Returns four significant digits: "1,234", "0.001234", "1.234e-07". Returns "–" for a number that
+// is not finite.
 std::string short_text(double value);
-// "12.34 ± 0.12": the error has two digits, and the mean as many decimals. If the error is unknown,
-// the text has only the mean.
+// Returns "12.34 ± 0.12": two digits of the error, and as many decimals of the mean. If the error
+// is unknown, the text has only the mean.
 std::string short_text(double mean, double error);
 // "1,234,567"
 std::string count_text(std::uint64_t value);

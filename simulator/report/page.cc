@@ -1,4 +1,4 @@
-// report.html: one page that refers to nothing outside it.
+// Writes report.html, a single page that loads nothing from elsewhere.
 #include <algorithm>
 #include <array>
 #include <span>
@@ -16,7 +16,8 @@
 namespace leeway::sim {
 namespace {
 
-// With this content security policy no browser loads anything, whatever a text on the page says.
+// The content security policy stops browsers from loading anything, even if a text on the page asks
+// for it.
 constexpr std::string_view kHead = R"(<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -55,7 +56,7 @@ Totals totals_of(std::span<const CellSummary> cells) {
   return totals;
 }
 
-// "1–20", "1, 5, 9": as short as a reader would write it.
+// Returns a short list of the seeds: "1–20", "1, 5, 9".
 std::string seeds_text(const std::vector<std::uint64_t>& seeds) {
   if (seeds.empty()) return "none";
   const std::string first = std::to_string(seeds.front());

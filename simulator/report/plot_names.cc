@@ -34,7 +34,7 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
   return false;
 }
 
-// A field that --set has fixed is not swept any more, but naming it is no mistake.
+// Also true for a field that --set has fixed: it is not swept any more, but a plot may name it.
 bool is_field(std::string_view path) {
   return scenario::parse_path(*scenario::Scenario::descriptor(), path).ok();
 }

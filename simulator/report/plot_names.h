@@ -1,4 +1,4 @@
-// Measures by name, over any set of runs.
+// Looks up measures by name, over any set of runs.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ namespace leeway::sim {
 
 inline constexpr std::string_view kRoundName = "round";
 
-// Returns the measure over the runs, or for "pooled.…" over their records together. Its count is 0
-// if nothing is known.
+// Returns statistics of the measure over the runs, or for "pooled.…" over all their records.
+// `count` is 0 if no run has it.
 Spread measure_of(const std::vector<const RunRecord*>& runs, std::string_view name);
 
 // Returns the plot's measures: y, then also_y.

@@ -18,12 +18,12 @@ using Runs = std::vector<const RunRecord*>;
 using Plot = scenario::Report::Plot;
 
 constexpr std::size_t kSeriesMax = 16;  // more curves cannot be told from each other
-// Least distance of two values of x, as a fraction of the whole width. Closer ones would share a
-// label.
+// Least distance of two x values on an axis, as a share of its width. Labels of closer ones would
+// overlap.
 constexpr double kApartMin = 0.04;
 constexpr std::size_t kEvenMax = 12;  // most values of x that may stand at even distances
 
-// A measure that is drawn.
+// A measure that the plot draws.
 struct Figure {
   std::string name;
   Label label;
@@ -31,7 +31,7 @@ struct Figure {
   std::string curve;                    // text in the legend; empty for the only curve
 };
 
-// One point before it is averaged.
+// One x value of a curve, with the runs whose mean is drawn there.
 struct Place {
   std::string x_text;  // text of a swept field
   std::string x_name;  // that text as people read it
@@ -72,7 +72,8 @@ std::vector<const scenario::Setting*> curve_settings(const Plot& plot, const Cel
   return settings;
 }
 
-// A curve is named only by fields that act on it: a TCP ring has no delivery class.
+// The curve's name omits fields that the cell's endpoint does not use: a TCP ring has no delivery
+// class.
 Curve empty_curve(const Plot& plot, const CellSummary& cell) {
   Curve curve;
   for (const scenario::Setting* setting : curve_settings(plot, cell)) {
@@ -82,8 +83,8 @@ Curve empty_curve(const Plot& plot, const CellSummary& cell) {
   return curve;
 }
 
-// Groups cells by `by`, and within a group by x. If x is a measure, each cell has a place of its
-// own.
+// Groups cells into curves by the fields in `by`, and each curve into places by x. If x is a
+// measure, each cell is a place of its own.
 std::vector<Curve> curves_of(const Plot& plot, std::span<const CellSummary> cells) {
   std::vector<Curve> curves;
   for (const CellSummary& cell : cells) {
@@ -105,7 +106,7 @@ std::vector<Curve> curves_of(const Plot& plot, std::span<const CellSummary> cell
   return curves;
 }
 
-// If x does not act on a curve, the curve's only place is repeated at every x.
+// A curve whose endpoint does not use the field x has one place, which is repeated at every x.
 void spread_out(std::vector<Curve>& curves) {
   std::vector<Place> places;
   for (const Curve& curve : curves) {
@@ -123,7 +124,8 @@ void spread_out(std::vector<Curve>& curves) {
   }
 }
 
-// Returns true if some neighbours are too close to each other for a linear axis. `values` ascend.
+// Returns true if two neighbours are too close to each other on a linear axis. `values` must
+// ascend.
 bool are_crowded(const std::vector<double>& values) {
   if (values.size() < 3 || values.size() > kEvenMax) return false;
   const double least = kApartMin * (values.back() - values.front());
@@ -133,8 +135,8 @@ bool are_crowded(const std::vector<double>& values) {
   return false;
 }
 
-// Places the values of x by their numbers. If a text is no number, or numbers would lie on one
-// another, places them at even distances and returns their names.
+// Puts the x values at their numbers. If one of them is no number, or two numbers would overlap,
+// puts them at even distances and returns their names.
 std::vector<std::string> number_places(std::vector<Curve>& curves, double factor, bool log) {
   std::vector<Place> places;  // each x once
   for (const Curve& curve : curves) {
@@ -170,9 +172,9 @@ std::string curve_name(const Curve& curve, const Figure& figure) {
   return curve.name + ", " + figure.curve;
 }
 
-// Gives each value of `by` a colour and each measure a dash. Without `by` each measure has a
-// colour, and only predicted measures are dashed, each in its own way, because they often lie on
-// the measured ones.
+// With `by`, each of its values gets a colour and each measure a dash pattern. Without `by`, each
+// measure gets a colour. Then only predicted measures are dashed, because they often cover the
+// measured ones.
 std::optional<Stroke> stroke_of(std::size_t curve, const Chart& chart, std::size_t figure,
                                 const std::vector<Figure>& figures) {
   if (figures.size() == 1) return std::nullopt;
@@ -181,7 +183,7 @@ std::optional<Stroke> stroke_of(std::size_t curve, const Chart& chart, std::size
   return Stroke{figure, predicted ? std::max<std::size_t>(figure, 1) : 0};
 }
 
-// Returns how many points had no place on a logarithmic axis.
+// Adds a curve to the chart. Returns how many points a logarithmic axis cannot show.
 std::size_t add_series(Chart& chart, Series series, const Curve& curve, const Figure& figure) {
   std::size_t left_out = 0;
   for (const Place& place : curve.places) {
@@ -204,7 +206,7 @@ void add_note(Chart& chart, const std::string& sentence) {
   chart.note += (chart.note.empty() ? "" : " ") + sentence;
 }
 
-// If there are too many values of `by`, keeps evenly chosen ones, each with all its measures.
+// If there are too many curves, keeps evenly chosen ones, each with all its measures.
 void thin_out(std::vector<Curve>& curves, std::size_t figures, Chart& chart) {
   const std::size_t most = std::max<std::size_t>(kSeriesMax / figures, 2);
   if (curves.size() <= most) return;
@@ -222,8 +224,8 @@ bool shows(const Plot& plot, const std::string& field) {
   return field == plot.x() || std::ranges::find(plot.by(), field) != plot.by().end();
 }
 
-// Notes the fields that are swept and act but are not shown. For a field that varies alone, the
-// picture has only its first value.
+// Notes swept fields that the picture does not show. It has only the first value of a field that
+// varies alone, else means over all values.
 void note_other_fields(Chart& chart, const Plot& plot, std::span<const CellSummary> cells) {
   std::vector<std::string> others;
   for (const std::string& field : swept_fields(cells)) {
@@ -241,7 +243,7 @@ void note_other_fields(Chart& chart, const Plot& plot, std::span<const CellSumma
   if (!others.empty()) add_note(chart, "Mean over all values of: " + joined(others, ", ") + ".");
 }
 
-// Notes that a percentile is the largest record, if no record lies beyond it.
+// Adds a note if there are so few records that p99.9 is just the largest.
 void note_few_records(Chart& chart, const std::vector<Figure>& figures,
                       const std::vector<Curve>& curves) {
   constexpr std::size_t kBeyond = 1000;
@@ -256,7 +258,7 @@ void note_few_records(Chart& chart, const std::vector<Figure>& figures,
 
 Chart over_rounds_chart(const Plot& plot, std::span<const CellSummary> cells,
                         const std::vector<Figure>& figures, Chart chart) {
-  // Each cell has a place of its own, because x is no setting.
+  // x is no setting here, so each curve has a single place.
   std::vector<Curve> curves = curves_of(plot, cells);
   thin_out(curves, figures.size(), chart);
   chart.x.title = "Round";
@@ -287,7 +289,7 @@ Chart over_cells_chart(const Plot& plot, std::span<const CellSummary> cells,
     if (!chart.x.categories.empty() && number_of(swept->value)) {
       add_note(chart, "x is not to scale.");
     } else if (!chart.x.categories.empty()) {
-      // Not logarithmic: bars begin at zero.
+      // Bars begin at zero, which a logarithmic axis does not have.
       chart.kind = chart.y.log ? Chart::Kind::points : Chart::Kind::bars;
     }
     note_other_fields(chart, plot, cells);
@@ -333,8 +335,8 @@ std::string default_title(const Plot& plot, const std::vector<Figure>& figures,
   return y + " over " + in_sentence(x) + (by.empty() ? "" : ", by " + by);
 }
 
-// The cells that a picture shows. A field that varies alone has its first value in pictures that do
-// not show it.
+// Returns the cells that a picture shows. If a field varies alone and is not shown, only cells with
+// its first value belong.
 std::vector<CellSummary> cells_shown(const Plot& plot, std::span<const CellSummary> cells) {
   std::vector<CellSummary> shown;
   for (const CellSummary& cell : cells) {
@@ -346,7 +348,8 @@ std::vector<CellSummary> cells_shown(const Plot& plot, std::span<const CellSumma
   return shown;
 }
 
-// Returns no figures if x is "round" and one of the measures does not exist for single rounds.
+// Returns the measures to draw. Returns none if x is "round" and one of them does not exist for
+// single rounds.
 std::vector<Figure> figures_of(const Plot& plot, std::string& axis_title) {
   const bool rounds = plot.x() == kRoundName;
   std::vector<Figure> figures;

@@ -1,8 +1,9 @@
-// The pictures that a scenario asks for: Report.plot.
+// Draws the pictures that a scenario defines in Report.plot.
 //
-// x is a swept field, a measure, or "round"; y and also_y are measures, or for x "round" names of
-// round_column.h; `by` are swept fields. Measures also exist as "pooled.round_ms.p99" (p50, p90,
-// p99, p99.9; round_ms and call_ms): of all seeds' records together, without an error.
+// x is a swept field, a measure, or "round". y and also_y are measures; if x is "round", they are
+// names from round_column.h. `by` lists swept fields. Measures over the records of all seeds
+// together, without an error, are named like "pooled.round_ms.p99" (p50, p90, p99, p99.9; round_ms
+// and call_ms).
 #pragma once
 
 #include <span>
@@ -15,9 +16,9 @@
 
 namespace leeway::sim {
 
-// Error bars are standard errors over the runs of a point. Cells that differ in nothing that the
-// picture shows are put together, and the note says so. A field that --set has fixed is not swept
-// any more: `by` leaves it out, and as x it gives no picture (no series).
+// Error bars are standard errors over the runs of a point. Cells that differ only in fields that
+// the picture does not show are averaged, and the note says so. A field that --set has fixed is not
+// swept any more: in `by` it is ignored, and as x it gives a chart without series.
 Chart draw_plot(const scenario::Report::Plot& plot, std::span<const CellSummary> cells);
 
 // The swept fields, in file order.

@@ -26,7 +26,7 @@ double nmse(const RoundRecord& round) {
   return round.error_mean_square / round.value_mean_square;
 }
 
-// The mean of the known values of rounds first .. last - 1.
+// Returns the mean of the known values of rounds first .. last - 1.
 double mean_of(const RunRecord& run, const RoundColumn& column, std::size_t first,
                std::size_t last) {
   double sum = 0;

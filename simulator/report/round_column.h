@@ -1,4 +1,4 @@
-// Figures of each round: the names that a plot over "round" may have as y.
+// The figures of single rounds, and their names for plots over "round".
 #pragma once
 
 #include <span>
@@ -22,8 +22,8 @@ std::span<const RoundColumn> round_columns();
 // Returns null if there is no column of that name.
 const RoundColumn* find_round_column(std::string_view name);
 
-// A point per round: the mean over runs with its standard error, in the label's unit. If there are
-// more than kPointsMax rounds, neighbours are averaged.
+// Returns a point per round: the mean over runs with its standard error, in the label's unit. Above
+// kPointsMax rounds, a point is the mean of neighbouring rounds.
 inline constexpr std::size_t kPointsMax = 400;
 Series over_rounds(const std::string& name, const std::vector<const RunRecord*>& runs,
                    const RoundColumn& column);

@@ -20,8 +20,8 @@ using RunJson = nlohmann::json;
 constexpr const char* kFormatName = "leeway-sim-run";
 constexpr std::array<const char*, 4> kVerdicts = {"passed", "failed", "skipped", "not_applicable"};
 
-// A list of records is written as one array for each field. Writing and reading walk the same list
-// of fields, so that none can be forgotten on one side.
+// Lists the fields of a record. Writing and reading both use this list, so that neither can forget
+// a field. A list of records becomes one array for each field.
 template <typename Visit>
 void each_field(RoundRecord*, Visit&& visit) {
   visit("round", &RoundRecord::round);

@@ -1,5 +1,5 @@
-// A run record as text, for keeping finished runs on disk. The record that is read equals the one
-// that was written, to the last bit of every number (a NaN is some NaN).
+// Converts a run record to text and back, to keep finished runs on disk. The record that is read
+// equals the written one to the last bit, except that any NaN may become another NaN.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ inline constexpr int kRunFormat = 1;
 
 std::string run_json(const RunRecord& run);
 
-// Returns kInvalidArgument for any text that run_json() did not write: cut, changed or of another
-// format.
+// Returns kInvalidArgument for any text that run_json() did not write: cut off, changed or in
+// another format.
 Result<RunRecord> parse_run_json(std::string_view text);
 
 }  // namespace leeway::sim

@@ -1,4 +1,4 @@
-// Figures over seeds and over pooled records.
+// Statistics over seeds and over pooled records.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@
 
 namespace leeway::sim {
 
-// Statistics of the finite ones among some values; kUnknown where there are too few of them.
+// Statistics of values; values that are not finite are ignored. A member is kUnknown if there are
+// too few values for it.
 struct Spread {
   std::size_t count = 0;
   double mean = kUnknown;
@@ -30,7 +31,7 @@ struct Percentiles {
   double min = kUnknown;
   double max = kUnknown;
 };
-// Percentiles of the finite ones among the values.
+// Returns percentiles of the finite values.
 Percentiles percentiles_of(std::vector<double> values);
 
 }  // namespace leeway::sim

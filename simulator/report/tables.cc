@@ -50,7 +50,7 @@ void add_percentiles(HtmlTable& table, const char* name, const Percentiles& valu
   }
 }
 
-// Failed calls in red; "–" where nobody counted.
+// Adds the number of failed calls, in red if above 0; "–" if it is not known.
 void add_failed_calls(HtmlTable& table, const CellSummary& cell) {
   const Spread* failed = cell.find(kFailedCalls);
   if (failed == nullptr || failed->count == 0) return table.number("–");

@@ -1,4 +1,4 @@
-// The page's tables, as HTML.
+// The tables of the report page, as HTML.
 #pragma once
 
 #include <span>
@@ -13,12 +13,12 @@ namespace leeway::sim {
 inline constexpr std::size_t kSweepRows = 512;
 std::string sweep_table(std::span<const CellSummary> cells);
 
-// Table of one cell: all its measures, and the percentiles of its records.
+// Return all measures of one cell, and the percentiles of its records.
 std::string measure_table(const CellSummary& cell);
 std::string percentile_table(const CellSummary& cell);
 
 std::string check_table(std::span<const CellSummary> cells);
-// Returns no text if no packet came to any link.
+// Returns an empty text if no packet came to any link.
 std::string link_table(std::span<const CellSummary> cells);
 
 }  // namespace leeway::sim

@@ -22,8 +22,8 @@ CallKind kind_of(OperationKind kind) {
   }
 }
 
-// Block lengths as the checkers take them (Call::lengths): a rank's block has the same length for
-// all.
+// Returns the block lengths in the form of Call::lengths. Here a block has the same length for
+// every receiver.
 std::vector<std::size_t> lengths_of(const collective::OperationSpec& spec, std::size_t ranks) {
   if (!spec.uneven()) return {};
   const collective::BlockList& blocks =
@@ -60,7 +60,8 @@ CallGroup::CallGroup(Setup setup) : setup_(std::move(setup)) {
   scenario_.mutable_operation()->clear_site_ranks();
   scenario_.mutable_operation()->clear_lanes();
   *scenario_.mutable_checkers() = setup_.scenario.checkers();
-  // I10 is checked for the whole call. Nobody knows the loss-free result of its parts.
+  // I10 is checked for the whole call only, because nobody knows the loss-free result of a leg or
+  // slice.
   scenario_.mutable_checkers()->add_skip("i10");
   CheckerSetup checked{.processes = setup_.processes,
                        .epoch = setup_.epoch,

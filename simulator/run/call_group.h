@@ -1,5 +1,5 @@
-// A communicator that has parts of the first one's calls: legs of calls by sites, slices of calls
-// over lanes. It has checkers of its own, for which a part is a call like any other.
+// A communicator for parts of calls of the first communicator: legs of calls by sites, or slices of
+// calls over lanes. Its own checkers treat a part as any other call.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class CallGroup final : public Endpoints::Client {
     std::uint32_t lane = 0;
     std::vector<Rank> processes;  // by rank
     Credit* credit;
-    // Called when `process` has one part fewer in progress.
+    // Called when a part of the process's call is done.
     std::function<void(Instant now, std::uint32_t process, const CallResult& result)> on_done;
   };
   // All ranks join it.
@@ -37,7 +37,7 @@ class CallGroup final : public Endpoints::Client {
   const std::string& name() const { return setup_.name; }
   std::uint32_t communicator() const { return communicator_; }
 
-  // Events of a process, if it is a member of the group.
+  // Pass events of a process to the checkers, if it is a member.
   void on_pause(Instant now, std::uint32_t process);
   void on_resume(Instant now, std::uint32_t process);
   void on_death(std::uint32_t process);
@@ -56,10 +56,10 @@ class CallGroup final : public Endpoints::Client {
   std::unique_ptr<Checkers> checkers_;
 };
 
-// Calls that the library makes of several: by sites, or over lanes.
+// Makes calls that the library splits into parts: by sites, or over lanes.
 class PartedCalls {
  public:
-  // The objects with which the calls work. All of them outlive the calls.
+  // References to parts of the run. They must outlive this object.
   struct Place {
     CoreEndpoints& core;
     Checkers& checkers;  // checkers of the first communicator: for promises of the whole call
@@ -71,18 +71,18 @@ class PartedCalls {
   PartedCalls& operator=(const PartedCalls&) = delete;
   virtual ~PartedCalls() = default;
 
-  // Returns true if the library splits the rank's call into parts. A call that the library refuses
-  // is refused by the engine, too.
+  // Returns true if the library splits the rank's call into parts. Returns false for a call that
+  // the library refuses, because the engine refuses it, too.
   virtual bool takes(std::uint32_t rank, const collective::OperationSpec& spec) const = 0;
   // Submits a call. A rank has one call open at a time.
   virtual void submit(Instant now, std::uint32_t rank, const Call& call,
                       Endpoints::Client& client) = 0;
 
-  // Groups other than the first communicator.
+  // Communicators of the parts, without the first communicator.
   const std::vector<std::unique_ptr<CallGroup>>& groups() const { return groups_; }
 
  protected:
-  // The whole call that a rank has open.
+  // A rank's open call as a whole.
   struct Open {
     Call call;
     Instant submitted{0};
@@ -100,8 +100,8 @@ class PartedCalls {
   std::vector<Open> open_;  // by rank
 };
 
-// Makes the call of a part. `lengths` receives the uneven blocks for the checkers, and must outlive
-// the call.
+// Makes the call of a leg or slice. Writes its uneven blocks for the checkers to `lengths`, which
+// must outlive the call.
 Call part_of(const Call& whole, const collective::OperationSpec& spec, std::size_t ranks,
              std::vector<std::size_t>& lengths);
 

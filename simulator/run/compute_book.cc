@@ -14,10 +14,10 @@ namespace {
 
 constexpr double kNsPerSecond = 1e9;
 constexpr double kNsPerMs = 1e6;
-// Step in seconds by which the search for the model's best threshold goes.
+// Step, in seconds, of the search for the best threshold of the model.
 constexpr double kPredictionStep = 0.005;
 
-// Returns no model if ranks differ, since the model knows one kind of worker.
+// Returns no model if ranks differ, because the model assumes that all workers are alike.
 std::optional<budget::TimingModel> model_of(const scenario::Scenario& scenario) {
   if (scenario.compute_size() != 1 || scenario.compute(0).ranks() != "*" ||
       !scenario.compute(0).has_drop_compute() || scenario.slow_size() != 0) {
@@ -44,7 +44,7 @@ struct ComputeBook::Totals {
   double threshold_ns = 0;  // sum of thresholds over ranks and rounds
   double thresholds = 0;
 
-  // Mean threshold. If there was none, a threshold that nothing reaches.
+  // Returns the mean threshold, or infinity if there was none.
   double threshold_s() const {
     return thresholds > 0 ? threshold_ns / thresholds / kNsPerSecond : HUGE_VAL;
   }

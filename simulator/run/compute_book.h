@@ -1,9 +1,9 @@
-// Effects of compute thresholds on a run's steps: how much work is left undone, how long steps
-// last, and how long the same steps would have lasted without a threshold.
+// Measures what compute thresholds do to a run's steps: how much work is dropped, how long steps
+// last, and how long they would have lasted without a threshold.
 //
-// The same steps without a threshold need no run of their own, because every micro-batch is drawn
-// whether it is computed or not. A round without a threshold is this run's round, prolonged by the
-// work that its slowest rank would have continued with.
+// The last needs no second run, because times are drawn also for micro-batches that are not
+// computed. Without its threshold, a round would last longer by the dropped work of its slowest
+// rank.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ class ComputeBook {
   // Call it when a rank begins to compute a round.
   void on_begin(Instant now, std::uint32_t round, const ComputeDraw& draw);
 
-  // Returns the measures "compute.*" over the finished rounds in which a threshold was in force, or
-  // over all rounds if none ever was. Returns no measures if no rank computes in micro-batches.
-  // `searched` is the result of the search for an automatic threshold, or null.
+  // Returns the measures "compute.*" over the finished rounds that had a threshold, or over all
+  // rounds if none had one. Returns none if no rank computes in micro-batches. `searched` is the
+  // result of the search for an automatic threshold, or null.
   std::vector<Measure> measures(const std::vector<RoundRecord>& rounds,
                                 const budget::ThresholdChoice* searched) const;
 

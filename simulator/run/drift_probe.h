@@ -1,10 +1,10 @@
-// Measures how far the replicas of a replica step are apart. DriftReport (leeway/replica.h) does so
-// by exchanging samples; here they are read from all ranks' memory after every round, beside the
-// predictions of estimate/drift.h.
+// Measures how far apart the replicas of a replica step are. The library's DriftReport
+// (leeway/replica.h) exchanges samples for this. Here they are read from all ranks' memory after
+// every round, and compared with the predictions of estimate/drift.h.
 //
-// Ranks return from a broadcast at different times, so each leaves its sampled values here when it
-// does. Only rounds that all ranks took part in count, and not the first tenth, in which ages grow
-// to their stationary distribution.
+// Ranks return from a broadcast at different times, so each stores its sampled values here. A round
+// counts only if all ranks took part. The first tenth of the rounds does not count, because ages
+// are still growing.
 #pragma once
 
 #include <cstdint>
@@ -24,17 +24,17 @@ class DriftProbe {
  public:
   DriftProbe(const scenario::Scenario& scenario, std::size_t elements);
 
-  // Call it when `rank` returned from the broadcast of `round`.
+  // Call it when `rank` has returned from the broadcast of `round`.
   void on_broadcast(std::uint32_t rank, std::uint32_t round, std::span<const float> parameters,
                     const ReplicaRank& replica);
 
-  // Returns the mean squared distance of two ranks that do not own an element. It is negative if
-  // not all ranks took part, or if there are no two such ranks.
+  // Returns the mean squared distance between the copies of an element on two ranks that do not own
+  // it. Negative if not all ranks took part, or there are no two such ranks.
   double close(std::uint32_t round);
 
   // Returns the measures "drift.*": measured and predicted mean squares per element, the standard
-  // error of the measured pair distance, the share of pairs that hold different versions, and what
-  // the predictions are computed from.
+  // error of the measured pair distance, the share of pairs with different versions, and the inputs
+  // of the predictions.
   std::vector<Measure> measures() const;
 
  private:

@@ -1,7 +1,8 @@
-// The times at which pauses, crashes, partitions and narrow paths of a scenario begin and end.
+// The times at which faults of a scenario begin and end: pauses, crashes, partitions, narrow paths
+// and changes of address.
 //
-// A fault begins a given time after a rank has submitted a given round. Its events carry its
-// number; the run decides the effect on endpoints and the network.
+// A fault begins a given time after a rank has submitted a given round. Its events carry only its
+// number; the run applies it to endpoints and network.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +19,13 @@ struct Fault {
   enum class Kind : std::uint8_t { pause, crash, partition, move, rebind, narrow };
   Kind kind = Kind::pause;
   std::uint32_t rank =
-      // rank whose submission the fault waits for: the one that it befalls, or 0 for a partition or
-      // a narrow path
+      // the rank whose submission starts the fault: the rank that it hits, or rank 0 for a
+      // partition or narrow path
       0;
   std::uint32_t from_round = 0;
   std::int64_t after_ns = 0;
   std::int64_t for_ns = -1;  // negative: lasts until the end
-  // Partition, narrow: pairs of from and to.
+  // For partition and narrow: pairs of from and to.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> directions;
   std::uint32_t bytes = 0;  // narrow
   bool begun = false;
@@ -35,9 +36,9 @@ class FaultSchedule {
   // The scenario is valid.
   static Result<FaultSchedule> make(const scenario::Scenario& scenario);
 
-  // Pushes an event of EventKind::fault for each fault that this submission sets off, and another
-  // one for its end. The target is the fault's number; the argument is 1 for the beginning and 0
-  // for the end.
+  // For each fault that this submission starts, pushes one event of EventKind::fault for its begin
+  // and one for its end. The event's target is the fault's number; its argument is 1 for the begin
+  // and 0 for the end.
   void on_submit(Instant now, std::uint32_t rank, std::uint32_t round, EventQueue& queue);
 
   const Fault& fault(std::uint32_t number) const { return faults_[number]; }

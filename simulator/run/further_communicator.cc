@@ -14,15 +14,15 @@
 namespace leeway::sim {
 namespace {
 
-// Stream tags of the keyed hash (base/philox.h) for epochs and for the ranks' proposals.
+// Stream tags of the keyed hash (base/philox.h), for epochs and for the values in a split.
 constexpr std::uint32_t kEpochStream = 0x47000000;
 constexpr std::uint32_t kValueStream = 0x48000000;
 
-// A member with kFailuresMax failed calls in one life aborts the communicator, as a program would
-// that cannot go on.
+// A member aborts the communicator after kFailuresMax failed calls in one life, like a program that
+// cannot go on.
 constexpr std::uint32_t kFailuresMax = 2;
 
-// A stopped process does nothing. Its pending step is tried again after this time.
+// If a process is paused when its next step is due, the step is tried again after this time.
 constexpr Duration kPausedAgain = std::chrono::milliseconds(1);
 
 // An event's argument consists of step, rank and life.
@@ -109,7 +109,7 @@ Status FurtherCommunicator::set_up(const std::vector<std::uint32_t>& processes) 
   return {};
 }
 
-// As in src/api/communicator/splitting.cc: the epoch of a split is the one that the first rank
+// As in src/api/communicator/splitting.cc, the epoch after a split is the one that the first rank
 // proposed.
 std::uint32_t FurtherCommunicator::epoch_of(std::uint32_t life) const {
   const std::uint32_t first = std::max(1u, static_cast<std::uint32_t>(wish_of(processes_[0])[2]));
@@ -240,7 +240,7 @@ void FurtherCommunicator::on_done(Instant now, std::uint32_t rank, const CallRes
   ++counts_.calls;
   counts_.failed += !result.status.ok();
   member.failures += !result.status.ok();
-  // I20 does not apply if the scenario has aborts, since they make calls of other members fail.
+  // With aborts in the scenario, calls of other members may rightly fail, so I20 is not checked.
   if (entry_.abort_size() == 0) {
     lives_[member.life].checkers->on_returned(now, rank, member.round, plan_->calls()[0],
                                               result.status);
@@ -256,8 +256,8 @@ void FurtherCommunicator::on_done(Instant now, std::uint32_t rank, const CallRes
   push(now + draw(self, entry_.idle_ms()), self, next);
 }
 
-// After an abort the buffers belong to the rank again: it writes into all of them, and checks at
-// the end of the run whether anything else has.
+// After an abort the buffers belong to the rank again. It fills them, and checks at the end of the
+// run that nothing else has written to them.
 void FurtherCommunicator::abort(Instant now, Rank rank) {
   Member& member = members_[rank];
   if (!member.open || member.leaving) return;
@@ -326,7 +326,8 @@ void FurtherCommunicator::on_death(std::uint32_t process) {
   }
 }
 
-// The calm counts from a round that no member has begun, since faults touched all earlier ones.
+// The first round without faults is one that no member has begun, because faults may have touched
+// the others.
 void FurtherCommunicator::on_faults_over() {
   for (std::uint32_t number = 0; number < lives_.size(); ++number) {
     std::uint32_t first = 0;

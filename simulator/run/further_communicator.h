@@ -1,8 +1,8 @@
-// A communicator of some processes besides the first one, which has all processes
-// (scenario.communicator). Its members join, call, abort and leave at their own times.
+// A communicator of some processes (scenario.communicator), beside the first one, which has all
+// processes. Its members join, call, abort and leave at their own times.
 //
-// It may have several lives: members that have left or aborted join it anew under the next epoch.
-// Each life has checkers of its own. Ranks are those within the communicator.
+// Members that have left or aborted may join again under a new epoch; each such life of the
+// communicator has checkers of its own. Ranks are those in this communicator.
 #pragma once
 
 #include <array>
@@ -21,8 +21,7 @@
 
 namespace leeway::sim {
 
-// The values that a rank gives to all others in a split: color, key, and a number that may become
-// the epoch.
+// What a rank gives to all others in a split: color, key, and a proposed epoch.
 using Wish = std::array<std::int32_t, 3>;
 
 class FurtherCommunicator final : private Endpoints::Client {
@@ -36,7 +35,8 @@ class FurtherCommunicator final : private Endpoints::Client {
     std::function<void(Instant now, std::uint32_t process)> on_finished;
   };
 
-  // Makes the `number`-th communicator of the scenario, which is valid. All arguments outlive it.
+  // Makes the `number`-th communicator of the scenario, which must be valid. All arguments must
+  // outlive it.
   static Result<std::unique_ptr<FurtherCommunicator>> make(const scenario::Scenario& scenario,
                                                            std::uint64_t seed, int number,
                                                            Place place);
@@ -44,12 +44,12 @@ class FurtherCommunicator final : private Endpoints::Client {
   const scenario::Communicator& entry() const { return entry_; }
   // Returns the process's rank in the communicator, or kNoRank if it is no member.
   Rank rank_of(std::uint32_t process) const;
-  // Returns the values that the process gives in the split that makes this communicator.
+  // Returns what the process gives to the others in the split that makes this communicator.
   Wish wish_of(std::uint32_t process) const;
 
-  // Lets the process join from now on.
+  // The process may join from now on.
   void begin(Instant now, std::uint32_t process);
-  // Returns true if the process has begun, and has something left to do.
+  // Returns true if begin() was called for the process and it has something left to do.
   bool is_busy(std::uint32_t process) const;
   // Handles an event of EventKind::member.
   void on_event(const Event& event);
@@ -90,7 +90,7 @@ class FurtherCommunicator final : private Endpoints::Client {
     std::unique_ptr<RankMemory> memory;
     collective::OperationSpec spec;
   };
-  // Buffers of a call that an abort ended: nobody touches them any more.
+  // The buffers of an aborted call. Nothing may write to them any more.
   struct Aborted {
     Rank rank = 0;
     std::uint32_t life = 0;

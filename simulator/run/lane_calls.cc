@@ -12,8 +12,8 @@ namespace {
 
 using collective::SlicedCall;
 
-// Stream tag of the keyed hash (base/philox.h): epochs. In the library lanes have one epoch; here
-// checkers tell their packets apart by it.
+// Stream tag of the keyed hash (base/philox.h). In the library all lanes share an epoch. Here each
+// has its own, so that checkers can tell their packets apart.
 constexpr std::uint32_t kLaneEpochStream = 0x4A000000;
 
 }  // namespace
@@ -60,7 +60,7 @@ void LaneCalls::submit(Instant now, std::uint32_t rank, const Call& call,
   state.sliced.emplace(*call.spec, static_cast<int>(ranks_.size()), slices_of(*call.spec));
   state.left = state.sliced->size();
   state.slices.assign(state.left, {});
-  // Slices finish later, by an event of the endpoints. No slice calls back from here.
+  // Slices finish, and call back, only in later events.
   for (std::size_t lane = 0; lane < state.sliced->size(); ++lane) {
     const Call slice =
         part_of(call, state.sliced->slice(lane), ranks_.size(), state.slices[lane].lengths);

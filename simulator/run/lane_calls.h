@@ -1,9 +1,8 @@
 // Calls of ranks with several lanes: large ones are cut into slices, one for each lane
 // (collective/sliced_call.h), as src/api/communicator/datagram_route.h does over sockets.
 //
-// The first slice is a call of the first communicator, the others are calls of communicators of the
-// further lanes, which have checkers of their own. The first communicator's checkers look at the
-// promises of the whole call.
+// The first slice is a call of the first communicator. Each further lane has a communicator with
+// checkers of its own. The first communicator's checkers also check the whole call.
 #pragma once
 
 #include <memory>
@@ -21,7 +20,7 @@ namespace leeway::sim {
 
 class LaneCalls final : public PartedCalls, private Endpoints::Client {
  public:
-  // All ranks join their lanes. The scenario is valid and has several; both
+  // All ranks join their lanes. The scenario must be valid, with several lanes. Both arguments must
   // outlive this.
   LaneCalls(const scenario::Scenario& scenario, std::uint64_t seed, Place place);
 

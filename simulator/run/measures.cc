@@ -38,7 +38,7 @@ struct Totals {
   std::uint64_t expected = 0, arrived = 0, arrived_first = 0, bytes_sent = 0, cuts = 0, failed = 0;
   double contributors = 0;
   double error = 0, value = 0;
-  // Whole: number of rounds without a failed call.
+  // Rounds with a reduction, with a known error, and without a failed call.
   std::size_t reductions = 0, errors = 0, whole = 0;
 };
 

@@ -1,4 +1,4 @@
-// Measures of a run, made from its books.
+// Computes the measures of a run from its records.
 #pragma once
 
 #include <string>
@@ -11,18 +11,18 @@
 
 namespace leeway::sim {
 
-// Times, losses, goodput, errors: everything that does not depend on the workload.
+// Returns all measures that do not depend on the workload: times, losses, goodput, errors.
 std::vector<Measure> call_measures(const RunRecord& record, const RoundBook& book,
                                    std::uint64_t tensor_bytes);
 
-// Appends name.mean, name.p50, ... name.max; appends nothing without values.
+// Appends name.mean, name.p50, ... name.max. Appends nothing if there are no values.
 void append_percentiles(const std::string& name, std::vector<double> values,
                         std::vector<Measure>& out);
 
-// Statistics of the ages of the blocks that ranks held, over all broadcasts of a run.
+// Returns statistics of the ages of all ranks' blocks, over all broadcasts of a run.
 std::vector<Measure> age_measures(const std::vector<ReplicaRank>& replicas);
 
-// Returns the records of links that a packet came to.
+// Returns a record for each link to which a packet came.
 std::vector<LinkRecord> link_records(const Topology& topology, const Network& network,
                                      std::int64_t simulated_ns);
 

@@ -12,21 +12,21 @@ namespace {
 using collective::OperationKind;
 using collective::OperationSpec;
 
-// Every kEmptyEvery-th message, on average, has no elements.
+// On average one message in kEmptyEvery has no elements.
 constexpr std::uint32_t kEmptyEvery = 16;
 
-// Most messages that a rank sends itself in an exchange.
+// The most messages that a rank sends to itself in an exchange.
 constexpr std::uint32_t kOwnMax = 3;
 
-// Number of pairs drawn for each message that a rank may have. A pair gives no message if one of
-// its ranks has enough.
+// Pairs of ranks drawn, as a multiple of the most messages. A pair is skipped if one of its ranks
+// has enough messages.
 constexpr std::uint32_t kTries = 2;
 
 std::uint64_t entity_of(std::uint32_t round, std::uint32_t part) {
   return std::uint64_t{round} << 32 | part;
 }
 
-// Returns a number that float32 holds exactly, and that tells its message and element.
+// Returns a value that depends on message and element, and that float32 holds exactly.
 float value_of(std::uint32_t round, std::uint32_t message, std::uint32_t element) {
   return static_cast<float>((round * 40503u + message * 9973u + element * 31u) & 0xFFFFFFu);
 }
@@ -99,22 +99,23 @@ void MessagePlan::add_own(std::uint32_t round, std::vector<Message>& messages) c
   }
 }
 
-// Returns true if the message is received from any rank. For one rank and tag all receives are so
-// or none is, because a receive from any rank may take a message that was meant for another
-// receive. A message of a rank to itself is received from itself.
+// Returns true if the receive of this message accepts any sender. For one rank and tag either all
+// receives do or none does. Otherwise one that does could take a message that was meant for
+// another. A rank names itself in receives of its own messages.
 bool MessagePlan::from_any(const Message& message) const {
   return any_source_ && message.from != message.to && (message.to + message.tag) % 2 == 0;
 }
 
-// A receive from any rank must not take a message of a later round from a rank that is ahead. The
-// message of this round would then wait for the later round's receive, and two ranks could wait for
-// each other for ever. So a tag that is received from any rank serves one round only.
+// Returns the message's tag. If its receive accepts any sender, the tag serves one round only.
+// Otherwise the receive could take a message of a later round from a rank that is ahead. This
+// round's message would then wait for the later round's receive, and two ranks could wait for each
+// other for ever.
 std::uint32_t MessagePlan::tag_of(const Message& message, std::uint32_t round) const {
   return from_any(message) ? message.tag + round * tags_ : message.tag;
 }
 
-// Returns the rank's messages in any order, except that messages of one pair and tag come in the
-// order in which both sides number them.
+// Returns the rank's messages in random order. Messages of one pair and tag keep the order of their
+// numbers, so that both sides match them alike.
 std::vector<MessagePlan::End> MessagePlan::order_of(std::uint32_t rank, std::uint32_t round,
                                                     const std::vector<Message>& messages) const {
   std::vector<End> order;

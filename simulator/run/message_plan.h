@@ -1,5 +1,5 @@
-// Which messages the ranks send each other in a round: pairs, sizes and each rank's order of
-// posting, drawn from the run's seed. Messages of an exchange may be for the rank itself.
+// Draws from the run's seed which messages ranks send each other in a round: pairs, sizes and each
+// rank's order of posting. In an exchange a rank may also send to itself.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,15 @@ namespace leeway::sim {
 
 class MessagePlan {
  public:
-  // Plans a round of kind messages, or the messages that come first in a round of another kind. The
-  // options' delivery, deadline and codec are used. The scenario is valid.
+  // Plans rounds of kind messages, or the messages before the call in rounds of another kind. Of
+  // `options` it uses delivery, deadline and codec. The scenario must be valid.
   MessagePlan(const scenario::Scenario& scenario, std::uint64_t seed,
               const CollectiveOptions& options);
 
   // Returns true if a rank's messages of a round are one operation.
   bool exchanges() const { return exchanges_; }
-  // Fills memory.messages with the rank's sends and receives of this round in the order in which it
-  // posts them, memory.message_buffers with what they read and write, and memory.exchange with the
-  // operation that they make, if any.
+  // Fills `memory` for this round. `messages`: the rank's sends and receives in the order of
+  // posting. `message_buffers`: their buffers. `exchange`: the operation that they form, if any.
   void prepare(std::uint32_t rank, std::uint32_t round, RankMemory& memory) const;
 
  private:

@@ -26,8 +26,8 @@ leeway::Delivery::Kind kind_of(scenario::Delivery::Kind kind) {
 }
 
 leeway::Delivery delivery_of(const scenario::Delivery& delivery, bool reduces) {
-  // A tensor that is not summed cannot be estimated from a part of it. So a lossy class applies to
-  // sums only, unless the scenario asks for more.
+  // Only a sum can be estimated from a part of the data. So a lossy class applies to calls that
+  // reduce, and to others only if the scenario sets their class.
   const bool exact = !reduces && !delivery.has_kind();
   const auto kind = exact ? leeway::Delivery::Kind::exact : kind_of(delivery.kind());
   const double loss_max = kind == leeway::Delivery::Kind::best_effort ? 1.0 : delivery.loss_max();
@@ -146,7 +146,7 @@ OperationSpec OperationPlan::spec(CallKind kind, Rank rank, RankMemory& memory,
   spec.contents = contents_;
   spec.options = kind == CallKind::replica_broadcast ? parameter_options_ : options_;
   const std::size_t block = elements_ / ranks_;
-  // Elements in the blocks for all ranks, and in the blocks from all ranks.
+  // Elements that the rank sends to all ranks, and that it receives from all ranks.
   std::size_t sent = block * ranks_;
   std::size_t received = sent;
   if (!memory.lengths.empty()) {
@@ -225,8 +225,8 @@ OperationSpec OperationPlan::spec(CallKind kind, Rank rank, RankMemory& memory,
 
 namespace {
 
-// Makes memory with one element a block, to check calls with. Only the rule about a flow's length
-// depends on sizes.
+// Makes memory with one element a block, to check calls with. Only the library's rule on the length
+// of flows depends on sizes.
 RankMemory small_memory(const scenario::Scenario& scenario) {
   const scenario::Operation& operation = scenario.operation();
   RankMemory memory;

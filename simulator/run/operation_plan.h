@@ -1,4 +1,4 @@
-// A scenario's operation as calls of the library, for each rank and round.
+// Makes the library's calls from a scenario's operation, for each rank and round.
 #pragma once
 
 #include <cstdint>
@@ -24,15 +24,15 @@ class OperationPlan {
   // Returns the options of the messages, if calls() has any.
   const CollectiveOptions& message_options() const { return message_options_; }
 
-  // A rank's own block in a tensor of blocks by rank: elements in front of it, and in it.
+  // The place of a rank's own block in a tensor of blocks: elements before it, and elements in it.
   struct OwnBlock {
     std::size_t offset = 0;
     std::size_t count = 0;
   };
   OwnBlock own_block(Rank rank, std::span<const std::size_t> lengths) const;
 
-  // Returns the operation of a call. Not for messages, which a MessagePlan plans. `weight`: share
-  // of the planned work behind the gradient. Buffers belong to `memory`, which is empty in a
+  // Returns the operation of a call. Not for messages, which MessagePlan plans. `weight`: share of
+  // the planned work behind the gradient. The buffers are those of `memory`, which is empty in a
   // scenario without contents.
   collective::OperationSpec spec(CallKind kind, Rank rank, RankMemory& memory, double weight) const;
 
@@ -48,9 +48,9 @@ class OperationPlan {
   bool contents_ = true;
 };
 
-// Checks that the endpoints take the scenario's calls, those of further communicators included. It
-// finds calls that the library refuses whatever the network does. Returns kInvalidArgument or
-// kUnsupported in its words.
+// Checks that the endpoints support the scenario's calls, also those of further communicators.
+// Returns kInvalidArgument or kUnsupported, with the library's message, for a call that the library
+// always refuses.
 Status check_calls(const scenario::Scenario& scenario);
 
 }  // namespace leeway::sim

@@ -1,4 +1,4 @@
-// The definition of percentiles, which measures of a run and those pooled over runs share.
+// How percentiles are computed, for measures of one run and for measures pooled over runs.
 #pragma once
 
 #include <algorithm>
@@ -8,11 +8,11 @@
 
 namespace leeway::sim {
 
-// Value of a figure that was not measured. It is shown as unknown, and never as a number.
+// Stands for a figure that was not measured. Reports show it as unknown.
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-// Nearest-rank percentile: the least value such that at least `thousandths` of all values do not
-// exceed it. kUnknown without values. It is a value that occurred, and the same on every machine.
+// Nearest-rank percentile: the smallest value that at least `thousandths` of all values do not
+// exceed. It is one of the values, so it is the same on every machine. kUnknown without values.
 inline double percentile(std::span<const double> ascending, unsigned thousandths) {
   if (ascending.empty()) return kUnknown;
   const std::size_t rank = (ascending.size() * thousandths + 999) / 1000;

@@ -9,7 +9,7 @@
 namespace leeway::sim {
 
 struct RankMemory {
-  // This round's contribution, or the data that a call sends which only moves data.
+  // This round's contribution. For a call that only moves data, the data to send.
   std::vector<float> gradient;
   std::vector<float> result;
   std::vector<float> residual;  // error feedback, if it is on

@@ -1,5 +1,5 @@
-// State of a rank of a replica step between rounds: the ages of its blocks, and the unrounded
-// values of its own shard.
+// What a rank of a replica step keeps between rounds: the ages of its blocks, and unrounded values
+// of its own shard.
 #pragma once
 
 #include <memory>
@@ -15,17 +15,17 @@ namespace leeway::sim {
 
 class ReplicaRank {
  public:
-  // `parameters`: the values of all shards that this rank holds; they stay where they are.
+  // `parameters`: this rank's values of all shards. They must outlive the object.
   static Result<ReplicaRank> make(const scenario::Operation& operation, std::uint32_t rank,
                                   std::uint32_t ranks, std::span<float> parameters);
 
   schedule::Shard own_shard() const { return ledger_->shards()[rank_]; }
-  // Returns the owned values for the optimizer. Their rounded copy is sent.
+  // Returns the unrounded values of the rank's own shard, for the optimizer. Broadcasts send a
+  // rounded copy.
   std::span<float> owned();
 
   collective::BroadcastLedger* begin_broadcast();
-  // Returns kDeadlineExceeded, with the block's name, if a block is too old and could not be
-  // refreshed.
+  // Returns kDeadlineExceeded, naming the block, if a block is too old and was not refreshed.
   Status finish_broadcast() { return ledger_->finish_broadcast(deadline_); }
 
   const collective::ReplicaLedger& ages() const { return *ledger_; }

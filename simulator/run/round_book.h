@@ -1,4 +1,4 @@
-// Keeps the books of a run: which ranks have finished which round, and the figures of each.
+// Records which rank has finished which round, and the figures of each round.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace leeway::sim {
 
-// Number of calls whose times are kept one by one. If there are more, every second time is kept,
-// then every fourth, and so on.
+// The most call times that are kept. Beyond that, only every second time is kept, then every
+// fourth, and so on.
 inline constexpr std::size_t kCallsKept = std::size_t{1} << 16;
 
 struct OpenRound {
@@ -29,7 +29,7 @@ class RoundBook {
  public:
   explicit RoundBook(std::uint32_t ranks);
 
-  // The round is made when it is first mentioned.
+  // Returns the open round, which is made on first use.
   OpenRound& round(std::uint32_t number);
 
   void on_begin(Instant now, std::uint32_t round);
@@ -40,18 +40,18 @@ class RoundBook {
   void on_finish(Instant now, std::uint32_t rank, std::uint32_t round);
   void on_death(std::uint32_t rank);
 
-  // Finds the lowest open round. Returns true if every live rank has finished that round. No later
-  // round can be complete before it.
+  // Sets `round` to the lowest open round. Returns true if every live rank has finished it. Later
+  // rounds cannot be complete before it.
   bool complete(std::uint32_t& round) const;
   // Closes the round and moves it to the records.
   RoundRecord& close(std::uint32_t round);
 
   const std::vector<RoundRecord>& records() const { return records_; }
-  // Returns the times of ranks' rounds without a failed call.
+  // Returns the times that ranks spent in calls in rounds without a failed call.
   const std::vector<double>& call_ms() const { return call_ms_; }
   std::uint32_t live_ranks() const;
-  // Simulated time that each rank spent in calls, and rounds that it finished without a failed
-  // call: for fairness.
+  // By rank, for the fairness index: simulated time in calls, and finished rounds without a failed
+  // call.
   const std::vector<std::int64_t>& busy_ns() const { return busy_ns_; }
   const std::vector<std::uint32_t>& rounds_done() const { return rounds_done_; }
 

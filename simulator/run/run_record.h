@@ -1,4 +1,4 @@
-// The full record of one run (a cell of the grid with one seed), from which reports are made.
+// The full record of one run (one cell of the grid with one seed). Reports are made from it.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +28,9 @@ struct RoundRecord {
   // Mean number of contributors; negative if no call of the round reduced anything.
   double contributors_mean = -1;
   std::uint32_t contributors_min = 0;  // valid if contributors_mean is not negative
-  // Squared distance of the result from the loss-free average of this round's contributions, mean
-  // over elements and live ranks, and the mean square of that average. Negative if they are not
-  // known (endpoint without contents).
+  // Squared distance of the result from the loss-free average of the round's contributions, and
+  // square of that average. Both are means over elements and live ranks. Negative if unknown (no
+  // contents).
   double error_mean_square = -1;
   double value_mean_square = -1;
   double drift_pair =
@@ -54,7 +54,7 @@ struct CheckRecord {
   Verdict verdict = Verdict::not_applicable;
   std::uint64_t checked = 0;  // how many times it was checked
   std::uint64_t failures = 0;
-  // the violation, with place and time; or why it is skipped or does not apply
+  // text about the first violation, or why the invariant is skipped or does not apply
   std::string first_failure;
 };
 
@@ -65,11 +65,12 @@ struct RunRecord {
   NetworkCounters network;
   std::vector<CheckRecord> checks;
   // "round_ms.p50", "round_ms.p99", "loss", "loss_first_pass", "goodput_gbps", "error.nmse",
-  // "jain", "workload....", "drift....", "age....": flat, in a fixed order.
+  // "jain", "workload....", "drift....", "age....". One flat list in a fixed order.
   std::vector<Measure> measures;
-  // Time of each round without a failed call: pooled over seeds for a cell's percentiles.
+  // Duration of each round without a failed call. A cell's percentiles pool these over seeds.
   std::vector<double> round_ms;
-  // Time of each rank's calls in a round, if none failed; at most kCallsKept evenly chosen ones.
+  // Time that a rank spent in its calls of a round, if none of them failed; at most kCallsKept
+  // evenly chosen values.
   std::vector<double> call_ms;
   std::int64_t simulated_ns = 0;
   std::uint64_t events = 0;

@@ -13,7 +13,7 @@ using collective::HierarchicalCall;
 using collective::SiteMap;
 using collective::Tier;
 
-// Stream tag of the keyed hash (base/philox.h): epochs.
+// Stream tag of the keyed hash (base/philox.h), for epochs.
 constexpr std::uint32_t kSiteEpochStream = 0x49000000;
 
 constexpr std::array<const char*, collective::kTiers> kTierNames = {"reduce", "across", "spread"};
@@ -80,7 +80,7 @@ void SiteCalls::submit(Instant now, std::uint32_t rank, const Call& call,
   advance(now, rank);
 }
 
-// Legs finish later, by an event of the endpoints. No leg calls back from here.
+// Begins legs. They finish, and call back, only in later events.
 void SiteCalls::advance(Instant now, std::uint32_t rank) {
   RankState& state = ranks_[rank];
   for (int tier = 0; tier < collective::kTiers; ++tier) {

@@ -1,11 +1,9 @@
-// Calls of ranks that lie in sites: they go inside the sites and between them, over three
-// communicators of each rank (collective/hierarchical_call.h), as src/api/communicator/site_route.h
-// drives them over sockets.
+// Calls by sites: they go inside the sites and between them, over three communicators of each rank
+// (collective/hierarchical_call.h). Over sockets, src/api/communicator/site_route.h does the same.
 //
-// Each of these communicators has checkers of its own, for which a leg is a call like any other.
-// The first communicator's checkers look at the promises of the whole call. A seat of the endpoints
-// has one call open at a time, so the legs of a tier follow one another here; in the library they
-// may overlap.
+// Each of these communicators has checkers of its own, which treat a leg as any other call. The
+// first communicator's checkers check the whole call. A rank has one call open at a time in each
+// communicator, so the legs of a tier follow one another here. In the library they may overlap.
 #pragma once
 
 #include <array>

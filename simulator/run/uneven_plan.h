@@ -1,4 +1,4 @@
-// How long the blocks of uneven collectives are, drawn from the run's seed.
+// Draws the block lengths of uneven collectives from the run's seed.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@ class UnevenPlan {
   // Plans tensors of `elements`. The scenario is valid.
   UnevenPlan(const scenario::Scenario& scenario, std::uint64_t seed, std::size_t elements);
 
-  // Returns how many elements each rank sends to each in this round's call, by sender, then by
-  // receiver. A rank's own block is included. Returns no numbers if blocks are even. The blocks of
-  // one rank together fit a tensor.
+  // Returns how many elements each rank sends to each rank in this round's call, by sender, then by
+  // receiver, a rank's own block included. Empty if blocks are even. All blocks of one rank fit
+  // into a tensor together.
   std::vector<std::size_t> lengths(std::uint32_t round) const;
 
  private:

@@ -1,4 +1,4 @@
-// Several observers of one network.
+// Passes the events of one network on to several observers.
 #pragma once
 
 #include <vector>
@@ -14,8 +14,8 @@ class Watchers final : private PacketObserver {
     if (watcher != nullptr) watchers_.push_back(watcher);
   }
 
-  // Returns the argument for Network::observe(): null without watchers, a single watcher itself, or
-  // else this list. So a list costs nothing where it is not needed.
+  // Returns the argument for Network::observe(): null without watchers, the watcher itself if there
+  // is one, else this list. So a list costs time only if it is needed.
   PacketObserver* observer() {
     if (watchers_.empty()) return nullptr;
     return watchers_.size() == 1 ? watchers_[0] : this;

@@ -57,7 +57,7 @@ Result<RunRecord> World::run() {
   return make_record();
 }
 
-// Handles one event. Returns false if none is left.
+// Handles one event. Returns false if no event is left.
 bool World::step() {
   Event event;
   if (!queue_.pop(event)) return false;
@@ -109,8 +109,8 @@ void World::stop_running(std::uint32_t rank) {
   if (std::exchange(ranks_[rank].running, false)) --running_;
 }
 
-// A rank that leaves keeps the run going until it has left, and until it has left all other
-// communicators that it is a member of.
+// Call it when the rank has finished its rounds. If it is to leave, the run goes on until it has
+// left the first communicator and all others.
 void World::end_rounds(Instant now, std::uint32_t rank) {
   RankState& state = ranks_[rank];
   state.rounds_over = true;
@@ -173,14 +173,14 @@ void World::fill_contribution(std::uint32_t rank) {
   RankState& state = ranks_[rank];
   RankMemory& memory = memory_[rank];
   workload_->gradient_sum(rank, state.round, state.micro_batches, memory.gradient);
-  // A gradient that does not arrive counts as zeros.
+  // Zeros stand for elements that will not arrive.
   std::fill(memory.result.begin(), memory.result.end(), 0.0f);
   book_.round(state.round).values.add_contribution(memory.gradient, state.weight);
   spoil(rank);
 }
 
-// Puts infinities and NaNs into the contribution. Called after the reference took it, so the error
-// is the distance from the contribution that the rank should have brought.
+// Puts infinities and NaNs into the contribution. Call it after the reference has taken the
+// contribution, so that the measured error includes what this damage does.
 void World::spoil(std::uint32_t rank) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr std::array<float, 3> kOdd = {kInfinity, -kInfinity,
@@ -255,9 +255,9 @@ void World::submit_call(Instant now, std::uint32_t rank) {
   endpoints_->submit(now, rank, call, *this);
 }
 
-// Draws a weight for each owner, now and then 0, as for a rank that carries work which some owners
-// missed. With error feedback no weight is 0: a rank with weight 0 keeps its residual, for all
-// owners alike.
+// Draws a weight for each owner. Some are 0, as for work that some owners have already used. With
+// error feedback no weight is 0, because a rank with weight 0 keeps its residual for all owners
+// alike.
 void World::draw_owner_weights(std::uint32_t rank) {
   const RankState& state = ranks_[rank];
   std::vector<double>& weights = memory_[rank].owner_weights;
@@ -283,8 +283,8 @@ void World::on_done(Instant now, std::uint32_t rank, const CallResult& result) {
   } else if (has_contents()) {
     absorb(rank, kind, result);
   }
-  // A failed call does not end the round: the ranks number their calls alike, and others may not
-  // have failed.
+  // The round goes on after a failed call, because ranks must number their calls alike, and the
+  // call may have succeeded on other ranks.
   if (++state.call < splits.size() + plan_->calls().size()) return submit_call(now, rank);
   book_.on_finish(now, rank, state.round);
   ++state.round;
@@ -292,7 +292,7 @@ void World::on_done(Instant now, std::uint32_t rank, const CallResult& result) {
   begin_round(now, rank);
 }
 
-// Takes over the result of a call.
+// Applies the result of a call to the rank's model.
 void World::absorb(std::uint32_t rank, CallKind kind, const CallResult& result) {
   if (kind == CallKind::replica_broadcast) {
     const Status status = replicas_[rank].finish_broadcast();
@@ -390,7 +390,8 @@ void World::end_fault(Instant now, std::uint32_t number) {
   for (const auto& [from, to] : fault.directions) network_->unblock(from, to);
 }
 
-// Ranks may be ahead of rank 0, so the calm counts from the latest round that a rank is in.
+// Checkers count rounds without faults from the latest round of any rank, which may be ahead of
+// rank 0.
 void World::become_calm(Instant now) {
   calm_ = true;
   network_->set_calm();

@@ -1,5 +1,5 @@
-// One run as a machine: ranks that compute and call, endpoints, network and faults, on one list of
-// events.
+// One run: ranks that compute and call, endpoints, network and faults, all driven by one event
+// queue.
 #pragma once
 
 #include <memory>
@@ -31,12 +31,12 @@ namespace leeway::sim {
 
 class World final : private Endpoints::Client {
  public:
-  // `options` and `scenario` outlive the object.
+  // `options` and `scenario` must outlive the object.
   static Result<std::unique_ptr<World>> make(const scenario::Scenario& scenario, std::uint64_t seed,
                                              const RunOptions& options);
 
-  // Runs to the last round of every live rank, or to the end of the simulated time. Returns
-  // kCancelled when told to stop.
+  // Runs until every live rank has finished its last round, or the simulated time ends. Returns
+  // kCancelled if told to stop.
   Result<RunRecord> run();
 
  private:
@@ -138,7 +138,7 @@ class World final : private Endpoints::Client {
   std::vector<RankState> ranks_;
   RoundBook book_;
   ComputeBook compute_book_;
-  // Faults that have begun and have an end that has not come yet.
+  // Faults that have begun and will still end.
   std::vector<std::uint32_t> open_faults_;
   bool calm_ = false;
   bool stopping_ = false;           // no rank begins a round that no other rank has begun

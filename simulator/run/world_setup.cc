@@ -71,7 +71,7 @@ Status World::set_up_endpoints() {
   return {};
 }
 
-// Sets up the contents of calls. Without contents, calls move only numbers of bytes.
+// Sets up workload and buffers. Without contents, calls have sizes and no data.
 Status World::set_up_contents() {
   memory_.resize(scenario_.ranks());
   if (!has_contents()) {
@@ -126,8 +126,8 @@ Status World::set_up_leaves() {
   return {};
 }
 
-// Runs without contents have no memory for a ledger of every packet, which most invariants need.
-// The network's own invariants hold for all runs.
+// Without contents only the network's own invariants are checked. Most others need a ledger of
+// every packet, for which such runs have no memory.
 Status World::set_up_checkers() {
   CheckerSetup setup{.links = topology_->links()};
   for (std::uint32_t rank = 0; has_contents() && rank < scenario_.ranks(); ++rank) {

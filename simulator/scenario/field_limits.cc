@@ -12,8 +12,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// Reads a number, which in the schema is of one of these three kinds. 64-bit integers lose low bits
-// here, but far above every limit.
+// Reads a number as a double. 64-bit integers lose low bits, but only far above every limit.
 double number_at(const Message& message, const FieldDescriptor& field, int index) {
   const Reflection& reflection = *message.GetReflection();
   const bool list = field.is_repeated();

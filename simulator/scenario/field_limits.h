@@ -1,4 +1,4 @@
-// The checks that the schema itself states: `limit` and `needed` of proto/scenario.proto.
+// Checks what the schema itself states: `limit` and `needed` in proto/scenario.proto.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace leeway::sim::scenario {
 
-// Shortest text that reads back as the same number; whole numbers without an exponent.
+// Returns the shortest text that reads back as the same number. Whole numbers get no exponent.
 std::string number_text(double value);
 
-// "0 to 1", "above 0, up to 1000".
+// Returns text such as "0 to 1" or "above 0, up to 1000".
 std::string limit_text(const google::protobuf::FieldDescriptor& field);
 
-// NaN is within no limit. Fields without a limit allow everything.
+// Always true for a field without a limit, else false for NaN.
 bool within_limit(const google::protobuf::FieldDescriptor& field, double value);
 
 // Returns the first violation in schema order, at any depth. `path` leads to `message`; it is empty

@@ -11,7 +11,7 @@ namespace {
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 
-// Deeper paths name nothing in the schema.
+// No path in the schema is deeper.
 constexpr std::size_t kStepsMax = 16;
 
 Status refuse(std::string_view path, const std::string& why) {

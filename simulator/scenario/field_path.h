@@ -1,7 +1,7 @@
 // The place of a value in a scenario, as people write it: link[0].loss.gilbert_elliott.p
 //
-// Used by sweeps, --set and every error message. A path names fields only. Whether link[7] exists
-// depends on the scenario, so set_field() checks that.
+// Sweeps, --set and all error messages use such paths. Parsing a path does not check that link[7]
+// exists, because that depends on the scenario. set_field() does.
 #pragma once
 
 #include <string>
@@ -25,9 +25,8 @@ struct FieldStep {
 };
 using FieldPath = std::vector<FieldStep>;
 
-// Refuses a name that the message does not have (the error gives the nearest one), an index of a
-// field that is no list, a list in the middle of a path without an index, and a field inside a
-// field that is no message.
+// Refuses an unknown field (the error gives the nearest name), an index on a field that is no list,
+// a list without an index before the end of the path, and a step into a field that is no message.
 Result<FieldPath> parse_path(const google::protobuf::Descriptor& root, std::string_view text);
 
 std::string to_string(const FieldPath& path);

@@ -6,13 +6,13 @@
 namespace leeway::sim::scenario {
 namespace {
 
-// Longer names are not typing errors, and a Status holds a few hundred characters.
+// Longer names are not typing errors. A Status also has room for a few hundred characters only.
 constexpr std::size_t kNameMax = 64;
 constexpr std::size_t kListMax = 150;
 
 }  // namespace
 
-// Computes the optimal string alignment distance with three rows of the usual table.
+// Computes the optimal string alignment distance, keeping three rows of its table.
 int edit_distance(std::string_view from, std::string_view to) {
   std::vector<int> before(to.size() + 1), last(to.size() + 1), row(to.size() + 1);
   for (std::size_t j = 0; j <= to.size(); ++j) row[j] = static_cast<int>(j);

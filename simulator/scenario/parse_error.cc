@@ -14,9 +14,9 @@ using google::protobuf::Descriptor;
 using google::protobuf::DescriptorPool;
 using google::protobuf::FieldDescriptor;
 
-// Returns the texts between quotation marks. Protobuf's parser gives errors as sentences, and the
-// two below are recognised by their wording, which has not changed since 2008. If it changes, only
-// the suggestion is lost, and the golden tests fail.
+// Returns the texts between quotation marks. Two of Protobuf's error sentences are recognised by
+// their wording (unchanged since 2008), to take names from them. If it changes, golden tests fail,
+// but users lose only the suggestion.
 std::vector<std::string> quotations(std::string_view sentence) {
   std::vector<std::string> found;
   std::size_t open = sentence.find('"');
@@ -29,8 +29,8 @@ std::vector<std::string> quotations(std::string_view sentence) {
   return found;
 }
 
-// The sentence names the enumeration's field, but not the message that has it. If several messages
-// have such a field, the values of all of them are collected.
+// Collects the values that a field of this name may have, from all messages that have such a field.
+// Protobuf's error names the field, but not its message.
 void collect_values(const Descriptor& message, std::string_view field_name,
                     std::vector<std::string>& out) {
   for (int i = 0; i < message.field_count(); ++i) {
@@ -65,7 +65,8 @@ bool starts_with(const std::string& text, std::string_view head) {
   return text.rfind(head, 0) == 0;
 }
 
-// A message in our words, and the unknown name in it. No text if Protobuf's own message is kept.
+// An error in our words, and the unknown name that it is about. `name` is empty if the text is
+// Protobuf's own.
 struct Translation {
   std::string text;
   std::string name;

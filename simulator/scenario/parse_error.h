@@ -1,4 +1,4 @@
-// Errors of Protobuf's text parser, in words of the scenario.
+// Rewords errors of Protobuf's text parser for authors of scenarios.
 #pragma once
 
 #include <compare>
@@ -8,11 +8,11 @@
 
 namespace leeway::sim::scenario {
 
-// For an unknown field or enumerator, names the nearest valid one. Other messages are passed on,
-// without characters that a terminal could take for commands.
+// For an unknown field or value, suggests the nearest valid one. Other messages stay, without
+// characters that a terminal could take for commands.
 std::string explain(const std::string& protobuf_message);
 
-// Line and column from 0; a tab ends at a multiple of 8, as Protobuf counts.
+// A place in a text, counted from 0. As in Protobuf, a tab ends at a multiple of 8.
 struct TextPlace {
   int line = 0;
   int column = 0;
@@ -20,14 +20,14 @@ struct TextPlace {
   friend auto operator<=>(const TextPlace&, const TextPlace&) = default;
 };
 
-// Keeps the first error: later reports of the parser are mostly its consequence.
+// Keeps the parser's first error, because later ones mostly follow from it.
 class FirstError : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, int column, const std::string& message) override;
 
   bool any() const { return any_; }
-  // The place of the error in `text`, which was parsed. Protobuf reports an unknown name at the
-  // token behind it; this is the place of the name itself.
+  // Returns the place of the error in `text`, which was parsed. For an unknown name, Protobuf
+  // reports the token after it; this returns the place of the name itself.
   TextPlace place(const std::string& text) const;
   std::string explanation() const { return explain(message_); }
 

@@ -13,7 +13,8 @@ using google::protobuf::TextFormat;
 // Characters of a file's name in a message; a Status holds 316 in all.
 constexpr std::size_t kFileNameMax = 100;
 
-// Values of a short list [1, 2] share the place of the list, recorded for the first of them.
+// All values of a short list [1, 2] have the place of the first, the only one that Protobuf
+// records.
 TextFormat::ParseLocation location(const TextFormat::ParseInfoTree& tree, const FieldStep& step) {
   if (!step.field->is_repeated()) return tree.GetLocation(step.field, -1);
   for (int i = std::max(step.index, 0); i >= 0; --i) {

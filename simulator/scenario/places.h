@@ -14,12 +14,12 @@ namespace leeway::sim::scenario {
 
 class Places {
  public:
-  // For a scenario that was not read from a file: messages name fields only.
+  // For a scenario that was not read from a file. Messages then name fields without places.
   Places() = default;
   explicit Places(std::string_view file_name);
 
-  // "two_regions.txtpb:7:3: ", counted from 1. For a path that the file does not mention, the place
-  // is that of the innermost message around it, or only the file's name.
+  // Returns "two_regions.txtpb:7:3: ", counted from 1. If the file does not mention the path, this
+  // is the place of the innermost message around it, or only the file's name.
   std::string prefix(const FieldPath& path) const;
   std::string prefix(std::string_view path_text) const;
 

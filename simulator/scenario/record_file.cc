@@ -52,7 +52,7 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
-// Returns false for anything but one number from 0 on.
+// Reads one number >= 0. Returns false for any other text.
 bool parse_ms(std::string_view text, double& ms) {
   return read_number(text, ms) && ms >= 0;
 }

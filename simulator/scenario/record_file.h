@@ -1,5 +1,5 @@
-// Files that a scenario refers to: recorded times and recorded losses. An error names the file
-// and, where there is one, the line.
+// Reads files of recorded times and recorded losses that a scenario names. An error names the file
+// and, if it is about one, the line.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,19 @@
 
 namespace leeway::sim::scenario {
 
-// Larger files are refused, whatever they hold.
+// Larger files are refused.
 inline constexpr std::size_t kRecordBytesMax = std::size_t{1} << 26;
 
-// What a file of times may hold.
+// Limits on the contents of a file of times.
 struct TimeRules {
   std::size_t count_max = kRecordBytesMax;
   double ms_max = 0;
   bool comments = false;  // lines that begin with # are skipped
 };
-// One number a line, in ms, at least one; empty lines are skipped.
+// Reads a file with one number per line, in ms, at least one. Empty lines are skipped.
 Result<std::vector<std::int64_t>> read_times_ns(const std::string& path, TimeRules rules);
 
-// 0 (arrives) and 1 (lost), at least one of them; white space is skipped.
+// Reads a file of 0 (arrives) and 1 (lost), at least one of them. White space is skipped.
 Result<std::vector<bool>> read_fates(const std::string& path);
 
 }  // namespace leeway::sim::scenario

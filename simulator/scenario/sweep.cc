@@ -25,8 +25,9 @@ double power(double factor, std::uint32_t exponent) {
   return product;
 }
 
-// The positive n-th root of a positive number by bisection, for the same reason. 200 halvings of
-// [0, max(1, value)] reach the last bit of every double that a range may have.
+// Returns the positive n-th root of a positive number, by bisection, because pow() differs between
+// libraries. 200 halvings of [0, max(1, value)] reach the last bit of every double that a range may
+// have.
 double root(double value, std::uint32_t n) {
   double low = 0.0, high = std::max(1.0, value);
   for (int i = 0; i < 200; ++i) {
@@ -62,7 +63,7 @@ bool is_whole(const FieldDescriptor& field) {
          field.cpp_type() == FieldDescriptor::CPPTYPE_UINT64;
 }
 
-// Rounds halves up; exact below 2^53, and limits are far below that.
+// Rounds halves up. Exact below 2^53, far above every limit.
 double rounded(double value) {
   const auto down = static_cast<double>(static_cast<std::int64_t>(value));
   return value - down >= 0.5 ? down + 1 : down;
@@ -85,7 +86,7 @@ Result<std::vector<std::string>> range_texts(const Sweep::Range& range,
   return texts;
 }
 
-// A sweep that was found to be sound.
+// A sweep that has been checked.
 struct Axis {
   std::string field;
   FieldPath path;
@@ -109,10 +110,10 @@ Result<std::vector<Axis>> axes_of(const Scenario& scenario) {
   return axes;
 }
 
-// Index of one value on each axis.
+// A cell of the grid: one index for each axis.
 using Choice = std::vector<std::size_t>;
 
-// Splits a cell's index into an index for each axis, of which the last one changes fastest.
+// Splits a cell's index into an index for each axis. The last axis changes fastest.
 Choice choice_of(const std::vector<Axis>& axes, std::size_t index) {
   Choice choice(axes.size());
   for (std::size_t i = axes.size(); i-- > 0;) {
@@ -147,8 +148,8 @@ void clear_leeway_only(google::protobuf::Message& message) {
   }
 }
 
-// Returns true if the axis makes a difference to this cell: its endpoint reads something that
-// depends on the value.
+// Returns true if the cell's endpoint uses the axis. A TCP ring does if two of the axis's values
+// differ in a field that the ring reads.
 Result<bool> acts_on(const Axis& axis, const Scenario& cell) {
   if (cell.endpoint() != Scenario::tcp_ring) return true;
   std::string first;
@@ -182,8 +183,9 @@ Result<Cell> make_cell(const Scenario& base, const std::vector<Axis>& axes, cons
   return cell;
 }
 
-// Returns true for the first of all cells that differ only in fields that do not act. At most one
-// of the sweeps that vary alone may have another value than its first.
+// Returns true if the cell is in the grid. It must be the first of the cells that differ only in
+// fields that do not act. At most one of the sweeps that vary alone may have another value than its
+// first.
 bool is_made(const Cell& cell, const Choice& choice) {
   int away = 0;
   for (std::size_t i = 0; i < choice.size(); ++i) {

@@ -10,15 +10,14 @@
 
 namespace leeway::sim::scenario {
 
-// Most cells of a grid, and most runs, which are cells times seeds. More are a mistake.
+// Limits on the cells of a grid and on its runs (cells times seeds). More are taken for a mistake.
 inline constexpr std::size_t kCellsMax = 4096;
 inline constexpr std::size_t kRunsMax = 10'000'000;
 
 struct Setting {
   std::string field;  // as the sweep writes it
   std::string value;  // as --set takes it
-  // The cell's endpoint uses the field. Otherwise the cell stands for all values of the
-  // field.
+  // The cell's endpoint uses the field. If not, this cell stands for all values of the field.
   bool acts = true;
   // The value is the first one of its sweep, or the sweep does not vary alone.
   bool at_base = true;
@@ -34,19 +33,19 @@ struct Cell {
   Scenario scenario;              // without sweeps; runs once per seed
 };
 
-// The values of a sweep over `field` as texts. Values of a range are computed by additions and
-// multiplications only, and rounded to nine digits, or to whole numbers if the field is whole. So
-// they are the same on every machine. An error says what is wrong with the sweep.
+// Returns the values of a sweep over `field` as texts. Values of a range are the same on every
+// machine: computed by additions and multiplications only, and rounded to nine digits, or to whole
+// numbers for a whole field. An error says what is wrong with the sweep.
 Result<std::vector<std::string>> values_of(const Sweep& sweep,
                                            const google::protobuf::FieldDescriptor& field);
 
-// A scenario without sweeps is one cell. If a cell's endpoint does not use a swept field, the cell
-// is made once and not once for each value. Indices count the cells that are made. Every cell's
-// scenario is valid: the error names the cell's settings. The paths of files in swept values are
+// Returns the cells of the grid; a scenario without sweeps is one cell. If a cell's endpoint does
+// not use a swept field, there is one cell for all of its values. Indices count only cells that
+// exist. Every cell is checked; an error names the cell's settings. File paths in swept values are
 // not resolved; see resolve_files().
 Result<std::vector<Cell>> cells(const Scenario& scenario);
 
-// Text such as "link[0].rate_mbps=100 ranks=8", of the settings that act.
+// Returns text such as "link[0].rate_mbps=100 ranks=8". Settings that do not act are left out.
 std::string to_string(const std::vector<Setting>& settings);
 
 }  // namespace leeway::sim::scenario

@@ -1,5 +1,5 @@
-// From a scenario's units to those of a run: milliseconds to nanoseconds, megabits to bits per
-// second. To the nearest whole number, halves up; numbers of a scenario are not negative.
+// Converts a scenario's units to those of a run: milliseconds to nanoseconds, megabits to bits per
+// second. Values are not negative, and are rounded to the nearest whole number, halves up.
 #pragma once
 
 #include <cstdint>

@@ -48,7 +48,7 @@ Status check_groups(const Scenario& scenario, const Places& places) {
   return {};
 }
 
-// Checks the four fields with which Link and Partition choose directions.
+// Checks the four fields by which a Link or Partition chooses its directions.
 template <typename Rule>
 Status check_direction(const Scenario& scenario, const Rule& rule, const std::string& path,
                        const Places& places) {
@@ -228,7 +228,7 @@ Status check_communicators(const Scenario& scenario, const Places& places) {
   return {};
 }
 
-// Refuses a fault that would begin only when the calm at the end has ended all faults.
+// Refuses a fault that begins in the calm at the end, because the calm ends all faults.
 template <typename Faults>
 Status check_before_calm(const Scenario& scenario, const char* list, const Faults& faults,
                          const Places& places) {

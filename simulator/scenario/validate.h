@@ -1,8 +1,8 @@
-// Rules that a scenario must fulfil beyond being well-formed text.
+// Rules that a scenario must fulfil beside the syntax.
 //
-// Limits of single fields are stated in proto/scenario.proto (field_limits.h); the rules here are
-// about several fields together. Each rule refuses with the path of the field to change, its value,
-// what is allowed and, given the places, where it stands in the file.
+// Limits of single fields are in proto/scenario.proto (field_limits.h); rules here concern several
+// fields. An error gives the path of the field to change, its value, what is allowed and, with
+// `places`, its place in the file.
 #pragma once
 
 #include <string>
@@ -13,18 +13,18 @@
 
 namespace leeway::sim::scenario {
 
-// Checks everything, limits included, in a fixed order, so that the first error is always the same
-// one.
+// Checks all rules and limits, in a fixed order, so that a scenario always gives the same first
+// error.
 Status validate(const Scenario& scenario, const Places& places = {});
 
-// The parts of validate(). No part may assume another one, except that all may assume the limits.
+// The parts of validate(). They may assume that limits hold, but nothing about each other.
 Status check_operation(const Scenario& scenario, const Places& places);
 Status check_links(const Scenario& scenario, const Places& places);
 Status check_compute(const Scenario& scenario, const Places& places);
 Status check_sweeps(const Scenario& scenario, const Places& places);
 
-// Helpers of several rules. entry(): "link[3]". check_selector(): whether the text at `path`
-// chooses ranks.
+// Helpers of the rules. entry() returns a path such as "link[3]". check_selector() checks that the
+// text at `path` chooses ranks.
 std::string entry(const char* list, int index);
 Status check_selector(const Scenario& scenario, const std::string& path, const std::string& text,
                       const Places& places);

@@ -1,4 +1,4 @@
-// Rules of how long ranks compute.
+// Rules about the ranks' compute times.
 #include <string>
 
 #include "scenario/field_limits.h"
@@ -8,8 +8,8 @@
 namespace leeway::sim::scenario {
 namespace {
 
-// Refuses a threshold that no micro-batch can meet: it would drop nearly everything, and is a slip
-// of units.
+// Refuses a threshold shorter than a micro-batch. It would drop nearly everything, so it is taken
+// for a mistake of units.
 Status check_drop_compute(const Compute::DropCompute& compute, const std::string& path,
                           const Places& places) {
   if (compute.has_threshold_ms() && compute.threshold_ms() < compute.micro_batch_ms()) {
@@ -30,8 +30,7 @@ Status check_drop_compute(const Compute::DropCompute& compute, const std::string
   return {};
 }
 
-// Checks that all ranks share their times and agree on one threshold, early enough for the run to
-// see it.
+// Checks that all ranks take part in an automatic threshold, and adopt it before the run ends.
 Status check_threshold_auto(const Scenario& scenario, const Compute& compute,
                             const std::string& path, const Places& places) {
   const auto ranks = ranks_of(scenario, compute.ranks());

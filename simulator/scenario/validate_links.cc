@@ -1,4 +1,4 @@
-// Rules of the network: link rules and topologies.
+// Rules about links and topologies.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@
 namespace leeway::sim::scenario {
 namespace {
 
-// A link rule's path, and the places in the file, which every error needs.
+// A link rule's path, and the places in the file, for error messages.
 struct Rule {
   std::string path;
   const Places& places;
@@ -54,7 +54,7 @@ Status check_queue(const Queue& queue, const Rule& rule) {
                                                 std::to_string(red.min_bytes()) + ", and above");
 }
 
-// Checks the probabilities of the two transitions out of one state.
+// Checks the probabilities of the two transitions out of one state. Their sum must be at most 1.
 Status check_exits(const std::string& field, double first, double second, const Rule& rule) {
   if (first + second <= 1) return {};
   return rule.refuse("loss.four_state." + field, "is " + number_text(second) +
@@ -201,7 +201,7 @@ Status check_topology(const Scenario& scenario, const Places& places) {
   }
 }
 
-// A ring's paths are its links, so a rule must choose at least one of the ring's links.
+// Checks that a rule in a ring chooses at least one link. A ring has links between neighbours only.
 Status check_ring_link(const Scenario& scenario, const Link& link, const Rule& rule) {
   const auto first = ranks_of(scenario, link.has_between() ? link.between() : link.from());
   const auto second = ranks_of(scenario, link.has_between() ? link.and_() : link.to());

@@ -1,4 +1,4 @@
-// Rules for the ranks' work: operation, workload and checkers.
+// Rules about operation, workload and checkers.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -57,7 +57,7 @@ Status check_checkers(const Checkers& checkers, const Places& places) {
   return {};
 }
 
-// Refuses options that only the shipping core has.
+// Refuses options that need endpoint core, if the endpoint is another one.
 Status check_core_only(const Scenario& scenario, const Places& places) {
   if (scenario.endpoint() == Scenario::core) return {};
   const Operation& operation = scenario.operation();
@@ -81,7 +81,7 @@ Status check_core_only(const Scenario& scenario, const Places& places) {
   return {};
 }
 
-// Returns true if a buffer holds one block for each rank.
+// Returns true if operations of this kind have a buffer with one block for each rank.
 bool has_blocks(Operation::Kind kind) {
   return kind == Operation::reduce_scatter || kind == Operation::all_gather ||
          kind == Operation::all_to_all;
@@ -94,7 +94,7 @@ Status check_root(const Scenario& scenario, const Places& places) {
                                              std::to_string(scenario.ranks() - 1));
 }
 
-// Checks that several sites have equally many ranks each, as collective::SiteMap wants them.
+// Checks that there are several sites with equally many ranks, as collective::SiteMap requires.
 Status check_sites(const Scenario& scenario, const Places& places) {
   const Operation& operation = scenario.operation();
   const std::uint32_t per_site = operation.site_ranks();
@@ -118,8 +118,7 @@ Status check_sites(const Scenario& scenario, const Places& places) {
   return {};
 }
 
-// Refuses options that the library refuses over several lanes, and options that the simulator does
-// not support over them.
+// Refuses options that the library or the simulator does not support with several lanes.
 Status check_lanes(const Scenario& scenario, const Places& places) {
   const Operation& operation = scenario.operation();
   const auto refuse = [&](const char* why) { return places.refuse("operation.lanes", why); };
@@ -137,7 +136,7 @@ Status check_lanes(const Scenario& scenario, const Places& places) {
   return {};
 }
 
-// Refuses options that read values where there are none.
+// Without contents, refuses options that need the values of tensors.
 Status check_contents(const Scenario& scenario, const Places& places) {
   const Operation& operation = scenario.operation();
   if (scenario.contents()) return {};

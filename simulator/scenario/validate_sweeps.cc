@@ -1,4 +1,4 @@
-// Rules of sweeps: they name fields that exist, with values these fields can have.
+// Rules about sweeps: they name existing fields, with values that these fields can have.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -11,7 +11,7 @@
 namespace leeway::sim::scenario {
 namespace {
 
-// Fields about the grid and its report, and not about one run.
+// Fields about the grid or its report instead of one run, so they cannot be swept.
 constexpr std::array<std::string_view, 6> kNotSwept = {"name",  "description", "seed",
                                                        "sweep", "report",      "full"};
 
@@ -34,7 +34,7 @@ Status check_target(const Scenario& scenario, int index, const FieldPath& path,
   return {};
 }
 
-// Checks each value alone. cells() finds out whether combinations are valid.
+// Checks each value by itself. cells() checks combinations.
 Status check_values(const Scenario& scenario, int index, const FieldPath& path,
                     const Places& places, std::size_t& count) {
   const Result<std::vector<std::string>> values =
@@ -64,7 +64,8 @@ Status check_sweep(const Scenario& scenario, int index, const Places& places, st
   return target.ok() ? check_values(scenario, index, *path, places, count) : target;
 }
 
-// Checks the long form whenever the file is read, because the long form itself is used rarely.
+// Checks the long form whenever a file is read, because it is rarely run and errors would stay
+// hidden.
 Status check_full(const Scenario& scenario, const Places& places) {
   Scenario longer = scenario;
   for (int i = 0; i < scenario.full_size(); ++i) {

@@ -31,7 +31,7 @@ std::optional<T> number_of(std::string_view text) {
   return read_number(text, value) ? std::optional(value) : std::nullopt;
 }
 
-// Reads a whole number; 1e6 is one, too.
+// Reads a whole number, also in the form 1e6.
 std::optional<std::uint64_t> whole_number_of(std::string_view text) {
   if (const auto value = number_of<std::uint64_t>(text)) return value;
   const auto real = number_of<double>(text);
@@ -56,7 +56,7 @@ Status write_double(const Slot& slot, std::string_view text) {
   return {};
 }
 
-// Writes integers of both sizes: limits keep the values of 32-bit fields within 32 bits.
+// Writes an integer of 32 or 64 bits. The field's limit keeps 32-bit values in range.
 Status write_integer(const Slot& slot, std::string_view text) {
   const auto value = whole_number_of(text);
   if (!value) {

@@ -1,4 +1,4 @@
-// Typed writing of one field of one message by reflection: the last step of set_field().
+// Writes one field of one message by reflection. This is the last step of set_field().
 #pragma once
 
 #include <string>
@@ -22,11 +22,11 @@ struct Slot {
   bool in_list() const { return field.is_repeated(); }
 };
 
-// Returns kInvalidArgument with the slot's path, then `why`.
+// Returns kInvalidArgument with the slot's path and then `why`.
 Status refuse(const Slot& slot, const std::string& why);
 
-// Replaces one value. If it is in a list, it must exist. Refuses a value that the field's type or
-// limit does not allow.
+// Replaces one value; a list entry must exist. Refuses a value that the field's type or limit does
+// not allow.
 Status write_value(const Slot& slot, std::string_view text);
 
 // Replaces a whole list: "1, 2, 3", "[1, 2]", "[]". On an error the old values stay.

@@ -29,7 +29,7 @@ class NullCipher final : public seal::Cipher {
  private:
   using Proof = std::array<std::byte, seal::kProofBytes>;
 
-  // The proof is the same checksum four times, so any damage to the proof itself shows, too.
+  // The proof repeats one checksum four times, so that damage to the proof is found, too.
   Proof proof_of(std::uint64_t number, ByteSpan datagram) const {
     std::array<std::byte, sizeof number> nonce;
     std::memcpy(nonce.data(), &number, sizeof number);

@@ -1,9 +1,8 @@
-// A cipher that does not encrypt: the simulator's and the swarm's. Numbers, key phases and the
-// replay window are the library's (src/security/seal); an observer of the network still sees the
-// contents.
+// A cipher for simulations that does not encrypt, so that observers of the network see the
+// contents. Numbers, key phases and the replay window are the library's (src/security/seal).
 //
-// Its proof is a checksum over the key and the bytes. It detects damage and wrong keys, but no
-// forger.
+// Its proof of authenticity is a checksum over key and bytes. It detects damage and wrong keys, but
+// a forger could compute it.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@ namespace leeway::sim {
 
 seal::CipherMaker null_cipher();
 
-// A key exchange whose halves are not secret, and are the same in each run.
+// A key exchange for simulations: its halves are not secret, and are the same in each run.
 class NullExchange final : public seal::KeyExchange {
  public:
   explicit NullExchange(std::uint64_t seed) : seed_(seed) {}
@@ -26,11 +25,11 @@ class NullExchange final : public seal::KeyExchange {
   std::uint64_t made_ = 0;
 };
 
-// Returns the keys of a pair as both processes know them. They come from a number, not from a key
-// agreement.
+// Returns the keys that two processes share, as `self` has them. They come from the ranks' numbers
+// instead of a key agreement.
 seal::PairKeys null_keys(Rank self, Rank peer);
 
-// Returns the contents of a datagram that this cipher sealed, or that was not sealed.
+// Returns what a datagram contains, whether this cipher sealed it or not.
 ByteSpan contents_of(ByteSpan datagram);
 
 }  // namespace leeway::sim

@@ -1,4 +1,4 @@
-// Random draws for scenarios: choices, odds, and decimals that print exactly.
+// Draws the choices, odds and decimals of random scenarios. Decimals print exactly.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@ namespace leeway::sim::swarm {
 
 class Dice {
  public:
-  // `part` is a number for further dice of the same seed, whose draws do not change the other
-  // draws.
+  // Each `part` gives dice of their own for the same seed. So new draws with a new part do not
+  // change the old ones.
   explicit Dice(std::uint64_t seed, std::uint64_t part = 0) : random_(seed, part, Purpose::swarm) {}
 
   bool one_in(std::uint32_t n) { return random_.below(n) == 0; }
 
-  // Both ends may come.
+  // Both ends are possible.
   std::uint32_t between(std::uint32_t from, std::uint32_t to) {
     return from + static_cast<std::uint32_t>(random_.below(to - from + 1u));
   }
 
-  // Draws small numbers as often as large ones: every power of two has the same odds. 0 < from <=
+  // Draws small numbers as often as large ones: every power of two is equally likely. 0 < from <=
   // to.
   std::uint32_t magnitude(std::uint32_t from, std::uint32_t to) {
     std::uint32_t octaves = 0;

@@ -22,7 +22,7 @@ bool is_lossy(const Operation& operation) {
          (operation.kind() == Operation::all_reduce && operation.spread() != Delivery::exact);
 }
 
-// Returns true if some ranks only send.
+// Returns true if some ranks may only send in a round.
 bool has_senders_only(const Operation& operation) {
   const Operation::Kind kind = operation.kind();
   return kind == Operation::broadcast || kind == Operation::gather || kind == Operation::scatter ||
@@ -34,8 +34,8 @@ bool leaves_early(const Scenario& scenario) {
                      [](const scenario::Leave& leave) { return leave.has_from_round(); });
 }
 
-// Returns the time that a patient call has for its data: of a lossy call by sites, the first hop
-// has a quarter.
+// Returns the time that a call with deadline kPatientMs has for its data. By sites, a lossy call's
+// first hop gets a quarter of it.
 double patience_ms(const Operation& operation) {
   return operation.site_ranks() > 0 ? kPatientMs / 4 : kPatientMs;
 }
@@ -48,8 +48,8 @@ bool is_patient(const Operation& operation) {
   return operation.delivery().deadline_ms() >= kPatientMs;
 }
 
-// Returns true if links go on losing packets in the calm: full queues drop, and jitter makes
-// packets late.
+// Returns true if links may lose packets even in the calm, because full queues drop them or jitter
+// makes them late.
 bool loses_in_calm(const Scenario& scenario) {
   for (const scenario::Link& link : scenario.link()) {
     if (link.has_rate_mbps()) return true;
@@ -76,13 +76,13 @@ double mean_of(const scenario::Delay& delay) {
   }
 }
 
-// Returns true if two ranks have no path to each other, so that others relay for them.
+// Returns true if two ranks have no path to each other and need a relay.
 bool has_relays(const Scenario& scenario) {
   return std::any_of(scenario.translator().begin(), scenario.translator().end(),
                      [](const auto& translator) { return translator.symmetric(); });
 }
 
-// Round trip between the two ranks that are furthest apart. A relay makes it twice as long.
+// Returns the longest round trip time between two ranks. A relay doubles it.
 double round_trip_ms(const Scenario& scenario) {
   double link_ms = 0.0;
   for (const scenario::Link& link : scenario.link())
@@ -95,8 +95,8 @@ double round_trip_ms(const Scenario& scenario) {
   return has_relays(scenario) ? 2.0 * direct_ms : direct_ms;
 }
 
-// Bytes that a rank gets through to another in a round trip. That is a window, or, without pacing,
-// as much of the rank's burst as the shortest queue takes.
+// Returns the bytes that a rank can get to another in a round trip: a window, or, without pacing,
+// at most what the shortest queue takes of a burst.
 double bytes_at_once(const Scenario& scenario) {
   const Operation& operation = scenario.operation();
   double bytes = static_cast<double>(operation.socket_bytes()) / (scenario.ranks() - 1);
@@ -111,9 +111,9 @@ double bytes_at_once(const Scenario& scenario) {
   return bytes;
 }
 
-// Returns true if the data that a rank sends another in a round takes at most half of the deadline,
-// even if all messages of the rank are for that other rank. A full queue also drops the end of a
-// burst, so the next burst begins after two round trips.
+// Returns true if half of the deadline is enough for the data that a rank sends in a round, even if
+// all of it goes to one rank. Only half, because a full queue drops the end of a burst, so the next
+// burst begins after two round trips.
 bool fits_deadline(const Scenario& scenario, double deadline_ms) {
   const Operation& operation = scenario.operation();
   const double messages = operation.kind() == Operation::messages
@@ -128,7 +128,7 @@ bool fits_deadline(const Scenario& scenario, double deadline_ms) {
   return bytes / bytes_at_once(scenario) * round_trip_ms(scenario) <= deadline_ms / 2;
 }
 
-// Two ranks behind symmetric translators need a third rank that is behind none.
+// Returns true if some rank without a symmetric translator can relay for those behind one.
 bool somebody_relays(const Scenario& scenario) {
   for (const scenario::Translator& translator : scenario.translator()) {
     const auto ranks = scenario::ranks_of(scenario, translator.ranks());
@@ -157,25 +157,25 @@ bool promises_recovery(const Scenario& scenario) {
   if (scenario.crash_size() > 0 || !is_patient(scenario.operation())) return false;
   if (may_be_given_up(scenario) || !somebody_relays(scenario)) return false;
   if (!scenario.has_calm_from_round() || leaves_early(scenario)) return false;
-  // A rank that only sends does not wait. If it was cut off for some deadlines, its peer has given
-  // up later rounds.
+  // A rank that only sends does not wait for others. If it was cut off for some deadlines, its peer
+  // has given up on later rounds.
   const bool cuts_off = scenario.partition_size() > 0 || scenario.address_change_size() > 0 ||
                         scenario.translator_size() > 0;
   if (has_senders_only(scenario.operation()) && cuts_off) return false;
   if (!fits_deadline(scenario, patience_ms(scenario.operation()))) return false;
   if (!is_lossy(scenario.operation())) return true;
-  // Rounds may be over before another rank relays for two that have no path.
+  // Lossy rounds may end before two ranks without a path have found a relay.
   if (has_relays(scenario)) return false;
-  // On a path that became narrow, rounds of a few packets each lose some, until three are known to
-  // be lost.
+  // A path counts as narrow only after three losses, so short lossy rounds before stay incomplete.
   if (scenario.narrow_size() > 0) return false;
-  // A first pass by multicast that does not arrive is noticed only when its window is full.
+  // The sender notices only at a full window that multicast no longer arrives.
   return !loses_in_calm(scenario) && !scenario.multicast().has_until_round();
 }
 
 namespace {
 
-// Skips I9 for communicators whose deadlines are too short for the paths that all of them share.
+// Skips I9 for communicators whose deadline is too short for the data of all communicators on their
+// shared paths.
 void excuse_short_deadlines(Scenario& scenario) {
   for (scenario::Communicator& communicator : *scenario.mutable_communicator()) {
     if (fits_deadline(scenario, communicator.operation().delivery().deadline_ms())) continue;

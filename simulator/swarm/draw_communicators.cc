@@ -11,11 +11,11 @@ using scenario::Delivery;
 using scenario::Operation;
 using scenario::Scenario;
 
-// With many ranks, several communicators take seconds each and show nothing that a few ranks do not
-// show.
+// Limit on ranks for further communicators. With more ranks, they take seconds each and show
+// nothing new.
 constexpr std::uint32_t kRanksMax = 12;
 
-// Deadline for split, join, call, abort and leave: an exact call that no rank answers ends after
+// Deadline for split, join, call, abort and leave. An exact call that nobody answers ends after
 // this time.
 constexpr double kWaitMs = 5000;
 
@@ -42,7 +42,7 @@ void draw_own_operation(Dice& dice, Operation& operation) {
   if (delivery.kind() == Delivery::bounded) delivery.set_loss_max(dice.decimal(0, 200));
   delivery.set_deadline_ms(dice.one_in(4) ? dice.decimal_magnitude(2000, 200000) : kWaitMs);
   const bool loses_spread = operation.kind() == Operation::all_reduce && dice.one_in(3);
-  // The library refuses a lossy spread with exact sums.
+  // The library refuses exact sums with a lossy spread half.
   if (loses_spread && delivery.kind() != Delivery::exact)
     operation.set_spread(Delivery::best_effort);
   operation.set_codec(dice.pick({"fp32", "fp32", "int8", "bf16"}));
@@ -70,8 +70,8 @@ void draw_aborts(Dice& dice, const Scenario& scenario, Communicator& communicato
   }
 }
 
-// Returns true if I9 applies, as promises_recovery() does. A rank that aborts ends the rounds of
-// the others, too.
+// Like promises_recovery(), for a further communicator. Aborts rule whole rounds out, because they
+// end the rounds of other members.
 bool promises_whole_rounds(const Scenario& scenario, const Communicator& communicator) {
   const Operation& operation = communicator.operation();
   const bool exact =
@@ -81,8 +81,8 @@ bool promises_whole_rounds(const Scenario& scenario, const Communicator& communi
          !may_be_given_up(scenario);
 }
 
-// Draws a rank that joins late. Its peers call it meanwhile, for longer than the peer time-out, and
-// must not take it for dead.
+// Draws a rank that joins late. Its peers call it in the meantime, for longer than the peer
+// time-out, and must not give it up.
 void draw_late_join(Dice& dice, Scenario& scenario) {
   if (!scenario.operation().has_peer_timeout_ms() || dice.one_in(2)) return;
   const double late_ms = 4 * scenario.operation().peer_timeout_ms();

@@ -10,8 +10,8 @@ namespace {
 
 using scenario::Scenario;
 
-// Ranks wait for a dead rank until the deadline, round after round. If more than kRanksThatMayWait
-// ranks wait so, a few minutes take ten million events, which show nothing new.
+// Ranks wait for a dead rank until the deadline, round after round. With more ranks than this the
+// deadline is made short. Otherwise waiting would take ten million events that show nothing new.
 constexpr std::uint32_t kRanksThatMayWait = 16;
 constexpr double kShortWaitMs = 1000;
 
@@ -56,7 +56,7 @@ void draw_pause(Dice& dice, Scenario& scenario) {
   pause.set_from_round(draw_round(dice, scenario));
   pause.set_after_ms(draw_after_ms(dice));
   pause.set_for_ms(dice.decimal_magnitude(10, 3000000));
-  // A small socket overflows during the pause.
+  // A small socket buffer overflows during the pause.
   if (dice.one_in(3))
     scenario.mutable_operation()->set_socket_bytes(dice.magnitude(65536, 1048576));
 }
@@ -83,7 +83,8 @@ double held_back_ms(const Scenario& scenario) {
   return link_ms * (scenario.topology().has_ring() ? scenario.ranks() / 2 : 1);
 }
 
-// Draws a peer time-out, only if a crash or a pause is all that can keep a rank silent for so long.
+// Draws a peer time-out, but only if nothing except crashes and pauses can silence a rank for so
+// long.
 void draw_peer_timeout(Dice& dice, Scenario& scenario) {
   const double timeout_ms = dice.decimal_magnitude(200000, 3000000);
   if (may_silence(scenario) || 4 * held_back_ms(scenario) >= timeout_ms) return;
@@ -144,7 +145,7 @@ void draw_faults(Dice& dice, Scenario& scenario) {
   if (dice.one_in(3)) draw_peer_timeout(dice, scenario);
 }
 
-// Draws narrow paths. They always let the core's least size pass, 1,200 bytes of payload.
+// Draws narrow paths. Payloads of 1,200 bytes, the core's least size, always pass.
 void draw_narrow(Dice& dice, Scenario& scenario) {
   if (scenario.has_multicast() || !dice.one_in(3)) return;
   auto& narrow = *scenario.add_narrow();
@@ -159,21 +160,20 @@ void draw_narrow(Dice& dice, Scenario& scenario) {
     narrow.set_to(dice.one_in(2) ? std::to_string(draw_rank(dice, scenario)) : "*");
   }
   narrow.set_bytes(dice.pick({1228u, 1280u, 1300u, 1450u, 1490u, 4028u}));
-  // the scenario may not have a calm any more
+  // calm_from_round may be unset by now, so the begin of the calm is computed
   narrow.set_from_round(dice.between(0, scenario.rounds() - kCalmRounds - 1));
   narrow.set_after_ms(draw_after_ms(dice));
   if (dice.one_in(4)) narrow.set_for_ms(dice.decimal_magnitude(100, 5000000));
 }
 
-// Draws who leaves: at the end all ranks do, at one time or one of them at another, or only one
-// rank does. Now and then one leaves earlier. In half of the scenarios the network stays bad until
-// the end.
+// Draws which ranks leave: all at the end, perhaps one of them at a time of its own, or one rank
+// alone. Sometimes that one leaves earlier. In half of these scenarios there is no calm at the end.
 void draw_leaves(Dice& dice, Scenario& scenario) {
   if (!dice.one_in(3)) return;
   if (!dice.one_in(4)) draw_leave(dice, *scenario.add_leave());
   if (dice.one_in(2)) {
     scenario::Leave& one = *scenario.add_leave();
-    // Not rank 0, because faults wait for it.
+    // Never rank 0, because faults begin when it submits a round.
     const std::uint32_t rank = dice.between(1, scenario.ranks() - 1);
     one.set_ranks(std::to_string(rank));
     draw_leave(dice, one);

@@ -9,7 +9,7 @@ using scenario::Link;
 using scenario::Loss;
 using scenario::Scenario;
 
-// Delays are in thousandths of a millisecond, probabilities in thousandths.
+// The longest mean delay. Dice draw delays in thousandths of a millisecond.
 constexpr std::uint32_t kDelayMaxUs = 150000;
 
 void draw_jitter(Dice& dice, scenario::Delay& delay) {
@@ -72,8 +72,8 @@ void draw_loss(Dice& dice, Link& link) {
       loss.mutable_bursts()->set_burst(dice.between(2, 40));
       break;
     case 2:
-      // The loss is rare enough that not all repeats of one packet are lost: repeats come at equal
-      // distances.
+      // Repeats of a packet come at equal distances. n is large enough that not every repeat of one
+      // packet is lost.
       loss.mutable_every()->set_n(28 + dice.magnitude(2, 500));
       break;
     default:
@@ -112,8 +112,8 @@ void draw_queue(Dice& dice, Link& link, const scenario::Operation& operation) {
       queue.mutable_codel();
       break;
     case 3:
-      // A trimmed packet keeps its place in line. The core does not slow down: where every rank
-      // sends one rank many messages, nothing but trimmed packets would ever be in line.
+      // Trimmed packets keep their place in line, and the core does not slow down for them. If
+      // every rank sent many messages to one rank, the queue would hold trimmed packets only.
       if (operation.kind() != scenario::Operation::messages) queue.mutable_trim();
       break;
     default:
@@ -125,14 +125,14 @@ void draw_rates(Dice& dice, Scenario& scenario) {
   for (const Link::Tier tier : {Link::uplink, Link::downlink}) {
     Link& link = *scenario.add_link();
     link.set_tier(tier);
-    // With many ranks a slow line with a short queue loses nearly everything, for minutes.
+    // With many ranks, a slow line with a short queue would lose nearly everything, for minutes.
     link.set_rate_mbps(dice.magnitude(scenario.ranks() > 16 ? 1000 : 10, 10000));
     draw_queue(dice, link, scenario.operation());
   }
 }
 
 void draw_regions(Dice& dice, Scenario& scenario) {
-  // Number of ranks of the first region.
+  // Ranks below `first` form the first region.
   const std::uint32_t first = dice.between(1, scenario.ranks() - 1);
   const double rtt_ms = dice.decimal_magnitude(1000, 300000);
   auto& regions = *scenario.mutable_topology()->mutable_regions();
@@ -169,7 +169,8 @@ void draw_topology(Dice& dice, Scenario& scenario) {
   }
 }
 
-// Draws switches that carry multicast to every rank, or to and from some, or only up to a round.
+// Draws switches that support multicast: among all ranks, to or from some of them, or only until
+// some round.
 void draw_multicast(Dice& dice, Scenario& scenario) {
   scenario::Multicast& multicast = *scenario.mutable_multicast();
   const std::string first = std::to_string(dice.between(0, scenario.ranks() - 1));

@@ -108,8 +108,8 @@ void draw_shapes(Dice& dice, Scenario& scenario) {
   if (dice.one_in(3)) operation.set_exchange(true);
 }
 
-// Draws congestion control. A fixed rate is high enough that a round's data is through long before
-// the deadline.
+// Draws congestion control. A fixed rate is high enough to send a round's data long before the
+// deadline.
 void draw_congestion(Dice& dice, Scenario& scenario) {
   if (!dice.one_in(3)) return;
   scenario::Congestion& congestion = *scenario.mutable_congestion();
@@ -120,7 +120,7 @@ void draw_congestion(Dice& dice, Scenario& scenario) {
     congestion.set_rate_mbps(dice.decimal_magnitude(50'000, 10'000'000));
 }
 
-// Draws short key phases, so that keys change while datagrams of the phase before are on their way.
+// Draws short key phases, so that keys change while datagrams of the old phase are under way.
 void draw_sealing(Dice& dice, Scenario& scenario) {
   if (scenario.has_multicast() || !dice.one_in(3)) return;
   scenario::Sealing& sealing = *scenario.mutable_sealing();
@@ -134,9 +134,10 @@ void draw_spoiled(Dice& dice, Scenario& scenario) {
   if (dice.one_in(3)) operation.set_non_finite(dice.decimal(10, 1000));
 }
 
-// Draws one rank whose address changes now and then, and translators that forget a rank. A
-// keep-alive comes in time unless the rank is stopped. A rank that moves is silent to its peers for
-// a while. Only one rank moves: two that move at once do not find each other without a third.
+// Draws one rank whose address changes, and perhaps a translator that forgets its port when idle.
+// Keep-alives prevent that unless the rank is stopped. A rank that moves cannot be reached for a
+// while. Only one rank moves, because two that move at once find each other only with the help of a
+// third.
 void draw_addresses(Dice& dice, Scenario& scenario) {
   if (!scenario.has_sealing() || !scenario.has_calm_from_round() ||
       scenario.operation().has_peer_timeout_ms() || dice.one_in(2))
@@ -156,8 +157,8 @@ void draw_addresses(Dice& dice, Scenario& scenario) {
   scenario.mutable_sealing()->set_keep_alive_ms(translator.idle_ms() / 2);
 }
 
-// Draws two ranks that have no path to each other, while others relay for them. Keep-alives come in
-// time.
+// Draws two ranks without a path to each other, for which other ranks relay. Keep-alives keep their
+// translators' ports.
 void draw_symmetric(Dice& dice, Scenario& scenario) {
   if (!scenario.has_sealing() || !scenario.has_calm_from_round() || scenario.ranks() < 3 ||
       scenario.translator_size() > 0 || scenario.operation().has_peer_timeout_ms() ||
@@ -165,19 +166,19 @@ void draw_symmetric(Dice& dice, Scenario& scenario) {
     return;
   const std::uint32_t one = dice.between(0, scenario.ranks() - 1);
   const std::uint32_t other = (one + dice.between(1, scenario.ranks() - 1)) % scenario.ranks();
-  // Here the only rank that both reach would move. The two translators would not let in datagrams
-  // from its new address, and no other rank could tell them.
+  // With three ranks, the moving rank would be the only relay. The two symmetric translators would
+  // refuse its new address, and nobody else could tell the two ranks about it.
   if (scenario.address_change_size() > 0 && scenario.ranks() == 3) return;
   auto& translator = *scenario.add_translator();
   translator.set_ranks(std::to_string(std::min(one, other)) + "," +
                        std::to_string(std::max(one, other)));
   translator.set_symmetric(true);
   translator.set_idle_ms(60'000);
-  // If a relay left at once, the two ranks would have no path in the last round.
+  // If a relay left without serving, the two ranks would have no path in the last round.
   for (scenario::Leave& leave : *scenario.mutable_leave()) leave.clear_at_once();
 }
 
-// Gives relays little to forward with, so that they refuse datagrams and say so.
+// Gives relays so low a rate that they refuse to forward some datagrams, and tell the sender.
 void draw_relay_share(Dice& dice, Scenario& scenario) {
   const bool relayed = std::any_of(scenario.translator().begin(), scenario.translator().end(),
                                    [](const auto& one) { return one.symmetric(); });
@@ -187,8 +188,8 @@ void draw_relay_share(Dice& dice, Scenario& scenario) {
   congestion.set_rate_mbps(dice.decimal_magnitude(10'000, 200'000));
 }
 
-// Draws messages before a round's call. Ranks that have had different numbers of messages must
-// nevertheless agree on everything of a collective.
+// Draws messages before a round's call. This tests that ranks with different numbers of messages
+// still agree on their collectives.
 void draw_messages_first(Dice& dice, Scenario& scenario) {
   Operation& operation = *scenario.mutable_operation();
   if (operation.kind() == Operation::messages || !dice.one_in(6)) return;
@@ -197,8 +198,8 @@ void draw_messages_first(Dice& dice, Scenario& scenario) {
 
 namespace {
 
-// Makes ranks stop computing at a threshold, some before their first micro-batch is done. So
-// contributions have different weights, or none.
+// Makes ranks stop computing at a threshold, some before their first micro-batch ends. So
+// contributions have different weights, some of them 0.
 void draw_dropped_work(Dice& dice, Scenario& scenario) {
   scenario::Compute& compute = *scenario.add_compute();
   scenario::Compute::DropCompute& work = *compute.mutable_drop_compute();
@@ -211,9 +212,8 @@ void draw_dropped_work(Dice& dice, Scenario& scenario) {
 
 }  // namespace
 
-// Draws long flows for most paced scenarios of a few ranks whose flows may be coded. A controller
-// that yields to delay would take minutes for them if delays vary by themselves: `fabric` if they
-// vary by milliseconds, `scavenger` if by more.
+// Draws long flows for most paced exact scenarios of a few ranks. They are left out if a controller
+// that yields to delay would take minutes: `fabric` always, `scavenger` if delays vary.
 void draw_long_flows(Dice& dice, Scenario& scenario) {
   Operation& operation = *scenario.mutable_operation();
   const bool fits = operation.kind() == Operation::all_reduce ||
@@ -251,7 +251,7 @@ void draw_sites(Dice& dice, Scenario& scenario) {
   if (dice.one_in(3)) draw_dropped_work(dice, scenario);
 }
 
-// Draws lanes for most of the scenarios whose calls the library would cut.
+// Draws lanes for most scenarios whose calls the library would cut into slices.
 void draw_lanes(Dice& dice, Scenario& scenario) {
   constexpr std::uint32_t kCutFrom = 8192;  // two slices of whole blocks
   Operation& operation = *scenario.mutable_operation();

@@ -1,5 +1,5 @@
-// The parts of draw_scenario(), in the order in which they are drawn: later ones read what earlier
-// ones decided.
+// The parts of draw_scenario(), in the order of their calls. Later parts read what earlier ones
+// decided.
 #pragma once
 
 #include "scenario.pb.h"
@@ -12,38 +12,37 @@ void draw_operation(Dice& dice, scenario::Scenario& scenario);
 void draw_network(Dice& dice, scenario::Scenario& scenario);
 void draw_faults(Dice& dice, scenario::Scenario& scenario);  // faults of processes, and partitions
 void draw_leaves(Dice& dice, scenario::Scenario& scenario);  // may take the calm away
-// Draws uneven blocks and tags of messages. Called last, so that the rest of a seed's scenario
-// stays as it was before these existed.
+// Draws uneven blocks and tags of messages. Called after the older parts, so that old seeds keep
+// the rest of their scenario.
 void draw_shapes(Dice& dice, scenario::Scenario& scenario);
-// Draws further communicators and aborts. Called after all the others, for the same reason.
+// Draws further communicators and aborts. Called even later, for that reason.
 void draw_communicators(Dice& dice, scenario::Scenario& scenario);
-// Draws congestion control, which paces.
+// Draws congestion control, and with it pacing.
 void draw_congestion(Dice& dice, scenario::Scenario& scenario);
 void draw_sealing(Dice& dice, scenario::Scenario& scenario);
-// Draws changes of addresses, in scenarios that seal.
+// Draws changes of addresses, which need sealing.
 void draw_addresses(Dice& dice, scenario::Scenario& scenario);
 void draw_symmetric(Dice& dice, scenario::Scenario& scenario);
 void draw_relay_share(Dice& dice, scenario::Scenario& scenario);
-// Draws paths that carry only short packets from some time on.
+// Draws paths that, from some time on, carry only short packets.
 void draw_narrow(Dice& dice, scenario::Scenario& scenario);
 // Draws contributions with infinities and NaNs.
 void draw_spoiled(Dice& dice, scenario::Scenario& scenario);
-// Draws messages before a round's call; called last of all.
+// Draws messages before a round's call. Called after all other parts.
 void draw_messages_first(Dice& dice, scenario::Scenario& scenario);
 
-// Draws flows with many packets. Their first pass takes several round trips, and they are repaired
-// meanwhile. Uses dice of its own, too.
+// Draws flows with so many packets that the first pass takes several round trips, and repair begins
+// during it. Uses dice of its own.
 void draw_long_flows(Dice& dice, scenario::Scenario& scenario);
-// Draws ranks that lie in sites. Uses dice of its own, so scenarios without sites stay as they
-// were.
+// Draws sites. Uses dice of its own, so that other scenarios keep their draws.
 void draw_sites(Dice& dice, scenario::Scenario& scenario);
-// Draws ranks with several lanes. Uses dice of its own, and is called after draw_sites().
+// Draws several lanes. Uses dice of its own. Call it after draw_sites().
 void draw_lanes(Dice& dice, scenario::Scenario& scenario);
 
-// Returns true if a rank is stopped for so long that others may take it for dead.
+// Returns true if a rank is stopped long enough for others to give it up.
 bool may_be_given_up(const scenario::Scenario& scenario);
 
-// A deadline that is long enough for any fault that is drawn to end, and for repairs after it.
+// A deadline, in ms, that is long enough for any drawn fault to end and for repairs after it.
 inline constexpr double kPatientMs = 60000;
 
 }  // namespace leeway::sim::swarm

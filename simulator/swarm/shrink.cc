@@ -18,8 +18,8 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using scenario::Scenario;
 
-// Returns true for a field that would mean more if it were left out, or that shrinking does not
-// touch.
+// Returns true for a field that is never left out: its default means more, or shrinking does not
+// touch it.
 bool is_kept(const FieldDescriptor& field) {
   const auto& name = field.full_name();
   constexpr const char* kKept[] = {"ranks", "rounds",          "checkers",
@@ -30,7 +30,7 @@ bool is_kept(const FieldDescriptor& field) {
   });
 }
 
-// Returns true for a message that would have its default size if it were left out as a whole.
+// Returns true for a message whose default, if it were left out as a whole, would be larger.
 bool has_size(const FieldDescriptor& field) {
   return field.full_name() == "leeway.sim.scenario.Scenario.operation" ||
          field.full_name() == "leeway.sim.scenario.Communicator.operation";
@@ -53,7 +53,7 @@ bool leave_out_entry(Message& message, const FieldDescriptor& field, int& place)
   return false;
 }
 
-// Leaves out the `place`-th of all fields that are set, a message before its contents. Counts
+// Removes the `place`-th field that is set, counting a message before its contents, and counts
 // `place` down. Returns false if there are fewer fields.
 bool leave_out_inside(Message& message, int& place) {
   const Reflection& reflection = *message.GetReflection();
@@ -127,7 +127,7 @@ class Shrinking {
     }
   }
 
-  // Tries one site less, and sites with one rank less each.
+  // Tries one site less, then one rank less in each site.
   void smaller_sites() {
     const auto try_sites = [&](std::uint32_t sites, std::uint32_t per_site) {
       Scenario candidate = best_;

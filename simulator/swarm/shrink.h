@@ -1,8 +1,7 @@
-// Turns a scenario that fails into a small one that fails the same way, for a person to read.
+// Reduces a failing scenario to a small one that fails in the same way, for people to read.
 //
-// Tries one change at a time, until no change is left that keeps the failure: first fewer ranks,
-// rounds and bytes, then without one of the faults, link rules and settings, in the order of the
-// schema. Deterministic.
+// Tries one change at a time until none keeps the failure: first fewer ranks, rounds and bytes,
+// then removing single faults, link rules and settings, in the order of the schema. Deterministic.
 #pragma once
 
 #include <functional>
@@ -13,7 +12,7 @@ namespace leeway::sim::swarm {
 
 using Fails = std::function<bool(const scenario::Scenario& scenario)>;
 
-// Asks `fails` at most `tries_max` times, and about valid scenarios only.
+// Calls `fails` at most `tries_max` times, and only with valid scenarios.
 scenario::Scenario shrink(const scenario::Scenario& scenario, const Fails& fails,
                           unsigned tries_max);
 

@@ -35,7 +35,7 @@ class Pool {
  private:
   bool stopped() const { return options_.stop != nullptr && *options_.stop; }
 
-  // Seeds are handed out in rising order, so that all below a failing one are judged.
+  // Takes seeds in rising order, so that all seeds below a failing one are judged.
   void judge_seeds() {
     for (std::uint64_t index = next_++; index < options_.count && !stopped(); index = next_++) {
       if (!options_.keep_going && failed_) return;

@@ -1,8 +1,8 @@
-// Runs many seeds, each of which is a scenario of its own, and judges each run. The search finds
-// faults that no test was written for.
+// The fault search: draws a scenario for each of many seeds, runs it and judges the run. It finds
+// faults for which nobody wrote a test.
 //
-// What is found does not depend on the number of threads. Without keep_going only the lowest
-// failing seed is reported, and seeds above it may not have been run.
+// Findings do not depend on the number of threads. Without keep_going, only the lowest failing seed
+// is reported, and seeds above it may not run.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace leeway::sim::swarm {
 
-// One of kTwiceEvery seeds is run twice (I12).
+// One seed in kTwiceEvery is run twice, to check I12.
 inline constexpr std::uint64_t kTwiceEvery = 16;
 inline bool runs_twice(std::uint64_t seed) {
   return seed % kTwiceEvery == 0;
@@ -30,8 +30,8 @@ struct Tally {
   std::uint64_t rounds = 0;
   std::uint64_t packets = 0;
   std::uint64_t events = 0;
-  // Hash of all events of each seed: a sum, so that neither the order of seeds matters nor which
-  // thread judged them.
+  // Sum of the trace hashes of all seeds. A sum, so that it does not depend on the order of seeds
+  // or on threads.
   std::uint64_t trace_hash = 0;
   std::vector<SeedFailure> failures;  // by seed
 
@@ -46,17 +46,17 @@ struct SwarmOptions {
   unsigned jobs = 1;
   bool keep_going = false;
   RunFunction run = sim::run;
-  // Replaces the run of a drawn scenario.
+  // If set, is called for each seed instead of running a drawn scenario.
   std::function<Verdict(std::uint64_t seed)> judge;
   const std::atomic<bool>* stop = nullptr;
-  // Called after each seed, by any thread, one call at a time.
+  // Called after each seed, by any thread, but never by two at once.
   std::function<void(const Tally& so_far)> progress;
 };
 
 Tally run_swarm(const SwarmOptions& options);
 
-// The seed that this thread is judging. It is for the message about a broken contract of the core,
-// which ends the process.
+// Returns the seed that this thread is judging, for the message when a broken contract of the core
+// ends the process.
 std::uint64_t current_seed();
 
 }  // namespace leeway::sim::swarm

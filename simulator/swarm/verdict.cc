@@ -11,7 +11,7 @@ std::optional<Failure> failure_of(const CheckRecord& check) {
   return Failure{check.id, check.title + ": " + check.first_failure};
 }
 
-// Looks at the invariants in their order: the first one that failed names the failure.
+// Returns the first failed invariant in the order of their numbers.
 std::optional<Failure> failure_of(const scenario::Scenario& scenario, const RunRecord& record) {
   for (const CheckRecord& check : record.checks) {
     if (auto failure = failure_of(check)) return failure;

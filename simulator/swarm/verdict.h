@@ -1,4 +1,4 @@
-// Verdict on one run: the checkers' findings, that it ends, and that it is the same when repeated.
+// Judges one run: no checker failed, the run ended, and a repeated run was the same.
 #pragma once
 
 #include <atomic>
@@ -11,16 +11,15 @@
 
 namespace leeway::sim::swarm {
 
-// sim::run, or a test's substitute.
+// sim::run, or a substitute in tests.
 using RunFunction = std::function<Result<RunRecord>(const scenario::Scenario& scenario,
                                                     std::uint64_t seed, const RunOptions& options)>;
 
-// Most events of a run. A seed of the swarm takes some ten thousand.
+// Limit on the events of a run. A seed of the swarm typically takes ten thousand.
 inline constexpr std::uint64_t kEventsMax = 60'000'000;
 
 struct Failure {
-  // "i1" .. "i21", "run" for a run that could not be made, "end" for one that did not come to its
-  // end.
+  // "i1" .. "i21" for an invariant, "run" if the run could not be made, "end" if it did not end.
   std::string check;
   std::string text;
 };

@@ -35,9 +35,9 @@ void Bbr::update_rate(const Sample& sample) {
   if (!sample.limited || rate > this->rate()) best = std::max(best, rate);
 }
 
-// Goes to the next phase of the gain cycle after a round trip. A phase of more than 1 also waits
-// until its target is in flight. A phase of less than 1 ends early, once no more than the target
-// is.
+// Moves to the next phase of the gain cycle after a round trip. A phase with a gain above 1 also
+// waits until its target is in flight. A phase with a gain below 1 ends early once at most the
+// target is in flight.
 void Bbr::advance_cycle(const Sample& sample) {
   const bool over = sample.now_ns - cycle_at_ns_ > rtt_ns_;
   bool next = over;
@@ -60,8 +60,8 @@ void Bbr::check_full(const Sample& sample) {
   if (state_ == State::startup && full_) state_ = State::drain;
   if (state_ == State::drain && sample.flying <= target(kUnit)) {
     state_ = State::probe_rate;
-    // Any phase but the second will do. Linux draws it at random; here flows begin at different
-    // times anyway.
+    // Linux starts at a random phase other than the second. A fixed one will do here, because flows
+    // begin at different times.
     cycle_ = 2;
     cycle_at_ns_ = sample.now_ns;
   }
@@ -152,11 +152,11 @@ std::uint64_t Bbr::pacing_gain() const {
 }
 
 std::int64_t Bbr::gap_ns(std::uint32_t bytes) const {
-  // Before any rate is known, the initial window is sent within a millisecond.
+  // While no rate is known, the pace is the initial window per millisecond.
   constexpr std::uint64_t kFirstPerSecond = 1000;
   const std::uint64_t known =
       rate() > 0 ? rate() : initial_window_ * segment_bytes_ * kFirstPerSecond;
-  // Linux paces one percent below, to leave no queue.
+  // Like Linux, paces one percent below the rate, so that no queue builds up.
   const Wide per_second = Wide{known} * pacing_gain() / kUnit * 99 / 100;
   return static_cast<std::int64_t>(Wide{bytes} * kNanoseconds / std::max<Wide>(per_second, 1));
 }

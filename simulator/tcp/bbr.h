@@ -1,11 +1,12 @@
 // BBR's rate and window (version 1: draft-cardwell-iccrg-bbr-congestion-control-00, with the
 // constants of Linux) in integers.
 //
-// The model is the largest rate of delivery of the last ten round trips and the smallest round trip
-// of the last ten seconds. Losses change nothing, except for one round trip after the first one.
+// The model of the path is the largest delivery rate of the last ten round trips and the smallest
+// round trip time of the last ten seconds. Losses affect the window only for one round trip after
+// recovery begins.
 //
-// Left out: the long-term sampling that looks for policers, and the allowance for aggregated
-// acknowledgements, which came later.
+// Left out: long-term sampling for policers, and the later allowance for aggregated
+// acknowledgements.
 #pragma once
 
 #include <algorithm>
@@ -19,11 +20,11 @@ class Bbr {
   Bbr(std::uint32_t initial_window, std::uint32_t segment_bytes)
       : segment_bytes_(segment_bytes), initial_window_(initial_window), window_(initial_window) {}
 
-  // Content of one acknowledgement.
+  // What one acknowledgement tells.
   struct Sample {
     std::int64_t now_ns = 0;
     std::uint64_t delivered = 0;  // segments, up to now
-    // segments that had been delivered when the newest of the acknowledged ones was sent
+    // `delivered` at the time when the newest of the acknowledged segments was sent
     std::uint64_t prior_delivered = 0;
     std::int64_t interval_ns = 0;  // time since then, or that sending took if it is longer
     std::int64_t rtt_ns = 0;
@@ -32,8 +33,8 @@ class Bbr {
     bool limited = false;       // the writer limited the rate
   };
   void on_ack(const Sample& sample);
-  // Call it when losses are found and were not before. For a round trip, one segment is then sent
-  // for each that arrives.
+  // Call it when a recovery begins. For a round trip, one segment is then sent for each that
+  // arrives.
   void on_recovery(std::uint32_t flying);
   void on_recovery_end();
   void on_timeout();
@@ -69,7 +70,7 @@ class Bbr {
   std::uint64_t window_;
   std::array<std::uint64_t, kRateRounds> rates_{};  // bytes per second, by round modulo the size
   std::uint64_t round_ = 0;
-  // The round is over when all bytes that were sent by then are acknowledged.
+  // The round ends when a segment is acknowledged that was sent after this many had been delivered.
   std::uint64_t round_end_ = 0;
   bool round_start_ = false;
   std::int64_t rtt_ns_ = -1;  // smallest round trip

@@ -10,7 +10,7 @@ namespace {
 
 __extension__ using WideSigned = __int128;
 
-// C = 2/5 segments per cubed second. A cube of microseconds is 1e18 times one of seconds.
+// C = 2/5 segments per s^3. The cube of a time in us is 1e18 times that in s.
 constexpr std::uint64_t kCubedSecond = 1'000'000'000'000'000'000;
 constexpr std::uint64_t kGrowthTop = 2;
 constexpr std::uint64_t kGrowthBottom = 5;
@@ -54,7 +54,7 @@ void Cubic::on_ack(std::int64_t now_ns, std::uint32_t segments, std::int64_t rtt
 void Cubic::on_congestion() {
   epoch_ns_ = kNoEpoch;
   prior_ = window_;
-  // Fast convergence: a sender that lost below its last maximum makes room.
+  // Fast convergence: a sender whose window did not reach the last maximum makes room for others.
   maximum_ = window_ < maximum_ ? window_ * (kBetaBottom + kBetaTop) / (2 * kBetaBottom) : window_;
   const std::uint64_t reduced = window_ * kBetaTop / kBetaBottom >> kPoint;
   threshold_ = std::max(static_cast<std::uint32_t>(reduced), kWindowMin);
@@ -99,7 +99,7 @@ std::uint64_t Cubic::cubic_window(std::int64_t since_epoch_ns) const {
   return window < 0 ? 0 : static_cast<std::uint64_t>(window);
 }
 
-// Grows the estimate as Reno would, with an additive step that fits CUBIC's reduction.
+// Grows the estimate of Reno's window. Its additive step fits CUBIC's smaller reduction.
 void Cubic::grow_estimate(std::uint32_t segments) {
   const bool slower = estimate_ < prior_;
   const std::uint64_t top = slower ? kAlphaTop : 1;

@@ -1,10 +1,10 @@
 // CUBIC's congestion window (RFC 9438) in integers.
 //
-// Windows are segments in units of 2^-32, times are microseconds inside of the cubic function.
-// Every result is a pure function of the calls, on every compiler and machine.
+// Windows are in segments times 2^32; the cubic function uses microseconds. Results depend only on
+// the calls, on every compiler and machine.
 //
-// Left out: HyStart++ (RFC 9406), so slow start ends by loss; undoing a reduction that turned out
-// to be needless (section 4.9).
+// Left out: HyStart++ (RFC 9406), so slow start ends at a loss, and undoing needless reductions
+// (section 4.9).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace leeway::sim {
 
-// The greatest r with r^3 <= n.
+// Returns the greatest r with r^3 <= n.
 std::uint64_t floor_cube_root(Wide n);
 
 class Cubic {
@@ -25,21 +25,21 @@ class Cubic {
   bool slow_start() const { return window() < threshold_; }
 
   // Call it when `segments` segments arrived while the window limited the sender. `rtt_ns` is the
-  // smoothed round trip.
+  // smoothed round trip time.
   void on_ack(std::int64_t now_ns, std::uint32_t segments, std::int64_t rtt_ns);
 
-  // Call it on a loss or a mark. From now on the threshold is beta times the window. The caller
-  // leads the window itself there (set_window), as proportional rate reduction does.
+  // Call it on a loss or a mark. Sets the threshold to beta times the window. The caller then
+  // lowers the window to it with set_window(), as proportional rate reduction does.
   void on_congestion();
-  // Call it on a timeout, after which nothing is known of the path. Growth starts anew from the
-  // threshold on.
+  // Call it on a timeout, after which nothing is known about the path. From the threshold on, the
+  // window grows as at the start.
   void on_timeout();
 
   void set_window(std::uint32_t segments);
 
-  // Call it when the sender had nothing to send for `idle_ns`, in which the window did not grow.
-  // With `restart` the window is halved for every `timeout_ns` of that time, down to the initial
-  // one.
+  // Call it when the sender had nothing to send for `idle_ns`, which must not count as time to
+  // grow. With `restart` the window is halved for every `timeout_ns` of it, down to the initial
+  // window.
   void on_idle(std::int64_t idle_ns, std::int64_t timeout_ns, bool restart);
 
  private:

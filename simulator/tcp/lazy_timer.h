@@ -1,7 +1,6 @@
-// A timer on a queue that takes no event back: few events, however often it is set anew.
-//
-// An event is pushed only if none is pending that comes early enough; one that comes too early is
-// pushed again.
+// A timer for an event queue from which events cannot be removed. It pushes few events, however
+// often it is set: only if none is pending that comes early enough. After an event that comes too
+// early, it is set again.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@ class LazyTimer {
     return true;
   }
 
-  // Call it when an event came. Others that were pushed for later times may follow.
+  // Call it when an event came. Events for later times may still be pending.
   void on_event(Instant now) {
     if (pending_ <= now) pending_ = Instant::infinite_future();
   }

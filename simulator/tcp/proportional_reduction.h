@@ -1,5 +1,5 @@
-// Proportional rate reduction (RFC 6937, in Linux's form): how many segments may be sent while the
-// window goes from its size at a loss down to the new threshold.
+// Proportional rate reduction (RFC 6937, as in Linux). It decides how many segments may be sent
+// while the window falls from its size at a loss to the new threshold.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +17,9 @@ class ProportionalReduction {
 
   void on_sent() { ++sent_; }
 
-  // Returns the window after an acknowledgement of `arrived` segments that leaves `flying`.
-  // `healthy`: it also filled a hole and showed no further loss, so that slow start towards the
-  // threshold is safe.
+  // Returns the window after an acknowledgement of `arrived` segments, with `flying` still in
+  // flight. `healthy`: the acknowledgement filled a hole and showed no further loss, so slow start
+  // up to the threshold is safe.
   std::uint32_t window(std::uint32_t arrived, std::uint32_t flying, bool healthy) {
     delivered_ += arrived;
     std::int64_t may_send = 0;
@@ -31,7 +31,7 @@ class ProportionalReduction {
                           std::int64_t{arrived});
       may_send = std::min<std::int64_t>(may_send + (healthy ? 1 : 0), threshold_ - flying);
     }
-    // The first repair goes out at once.
+    // The first repair may be sent at once.
     may_send = std::max<std::int64_t>(may_send, sent_ > 0 ? 0 : 1);
     return flying + static_cast<std::uint32_t>(may_send);
   }

@@ -1,4 +1,5 @@
-// RACK (RFC 8985 section 6): a segment is lost if one that was sent sufficiently later has arrived.
+// RACK (RFC 8985 section 6): a segment counts as lost if another one that was sent sufficiently
+// later has arrived.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,7 @@ class RecentAcknowledgement {
                   const RttEstimator& rtt) {
     if (!segment.repeated && any_ && number < highest_) reordering_ = true;
     const std::int64_t took_ns = now_ns - segment.sent_ns;
-    // The acknowledgement answers an earlier copy, not this one.
+    // So soon after the repeat, the acknowledgement must be for an earlier copy.
     if (segment.repeated && took_ns < rtt.least_ns()) return;
     highest_ = any_ ? std::max(highest_, number) : number;
     any_ = true;
@@ -26,11 +27,12 @@ class RecentAcknowledgement {
     took_ns_ = took_ns;
   }
 
-  // Call it when a segment arrived twice: the window for reordering was too small.
+  // Call it when a segment arrived twice. It was repeated too early, so the reordering window
+  // grows.
   void on_duplicate() { steps_ = std::min(steps_ + 1, kStepsMax); }
 
-  // Marks lost segments. Returns when to look again if nothing comes before: some segments are late
-  // but may still have been overtaken.
+  // Marks lost segments. Returns the time at which to call it again, if some segments are late but
+  // may still have been overtaken.
   std::optional<std::int64_t> detect(std::int64_t now_ns, bool recovering, const RttEstimator& rtt,
                                      Scoreboard& board) const {
     if (!any_) return std::nullopt;
@@ -46,7 +48,8 @@ class RecentAcknowledgement {
     return std::nullopt;
   }
 
-  // Returns true if a segment is in flight for so long that a timeout takes it for lost.
+  // Returns true if a segment is in flight for so long that a retransmission timeout should count
+  // it as lost.
   bool overdue(std::int64_t now_ns, const SentSegment& segment, const RttEstimator& rtt) const {
     const std::int64_t window_ns =
         any_ ? std::min(rtt.least_ns() / 4 * steps_, rtt.smoothed_ns()) : 0;
@@ -71,7 +74,7 @@ class RecentAcknowledgement {
   bool reordering_ = false;
   std::int64_t steps_ = 1;
   std::uint64_t highest_ = 0;  // largest number that arrived
-  // The arrived segment that was sent last.
+  // The arrived segment that was sent last, and its round trip.
   std::int64_t sent_ns_ = INT64_MIN;
   std::uint64_t number_ = 0;
   std::int64_t took_ns_ = 0;

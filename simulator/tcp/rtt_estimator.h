@@ -1,5 +1,5 @@
-// Round-trip time and retransmission timeout: RFC 6298 with Linux's reading of the minimum. The
-// timeout is smoothed + max(minimum, 4 x variation), doubled with every timeout in a row.
+// Round trip time and retransmission timeout (RFC 6298, with the minimum as in Linux). The timeout
+// is smoothed + max(minimum, 4 x variation), doubled with every timeout in a row.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@ class RttEstimator {
   std::int64_t smoothed_ns() const { return std::max<std::int64_t>(smoothed_ns_, 0); }
   std::int64_t least_ns() const { return least_ns_; }
 
-  // Takes the longest and the shortest time of the segments of one acknowledgement, of those that
-  // were sent only once (Karn).
+  // Takes the longest and the shortest round trip in one acknowledgement, of segments that were
+  // sent only once (Karn).
   void sample(std::int64_t longest_ns, std::int64_t shortest_ns) {
     least_ns_ = std::min(least_ns_, shortest_ns);
     if (!known()) {

@@ -1,8 +1,8 @@
-// The segments that a sender has in flight: which arrived, which are lost, in which order they were
-// sent last.
+// The state of a sender's segments: which arrived, which are lost, and in which order they were
+// last sent.
 //
-// A segment counts as in flight once, however often it was sent. Constant time per segment and
-// transition; an acknowledgement costs only for its news.
+// A segment counts as in flight once, however often it was sent. Costs are constant per segment and
+// change of state. An acknowledgement costs only for what it newly tells.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace leeway::sim {
 
 enum class SegmentState : std::uint8_t { flying, lost, arrived };
 
-// State of delivery when a segment was sent, for a rate of delivery
+// What had been delivered when a segment was sent. Delivery rates are computed from it
 // (draft-cheng-iccrg-delivery-rate-estimation).
 struct SendContext {
   std::uint64_t delivered = 0;     // segments
@@ -52,7 +52,7 @@ class Scoreboard {
 
   // Notes that the next segment was sent for the first time. Returns its number.
   std::uint64_t send_new(std::int64_t now_ns, std::uint32_t bytes);
-  // Notes that a segment was sent again. It is flying afterwards, also if it was lost.
+  // Notes that a segment was sent again. It then counts as flying, even if it was lost.
   void send_again(std::int64_t now_ns, std::uint64_t number);
   void note(std::uint64_t number, const SendContext& context) {
     segments_[number].context = context;
@@ -60,11 +60,12 @@ class Scoreboard {
   void mark_lost(std::uint64_t number);
 
   std::uint64_t lowest_lost();  // requires a lost one
-  // The flying segment that was sent longest ago, and the one sent next after it, or kNone.
+  // Return the flying segment that was sent first, and the one sent next after `number`; kNone if
+  // there is none.
   std::uint64_t oldest_flying() const { return oldest_; }
   std::uint64_t sent_after(std::uint64_t number) const { return segments_[number].after; }
 
-  // Calls on_arrival(number, segment) for every segment that is newly known to have arrived.
+  // Calls on_arrival(number, segment) for every segment whose arrival is news.
   template <typename OnArrival>
   void acknowledge(const TcpAck& ack, OnArrival&& on_arrival);
 
@@ -99,8 +100,8 @@ void Scoreboard::arrive(std::uint64_t begin, std::uint64_t end, OnArrival& on_ar
   }
 }
 
-// Visits what a block adds. Blocks mostly grow at an end, so what the last acknowledgement told is
-// left out.
+// Visits the newly arrived segments of a block. Blocks mostly grow at an end, so blocks of the last
+// acknowledgement are skipped.
 template <typename OnArrival>
 void Scoreboard::arrive_news_of(SackBlock block, OnArrival& on_arrival) {
   for (const SackBlock& known : known_) {

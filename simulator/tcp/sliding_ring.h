@@ -1,5 +1,5 @@
-// Values of rising numbers, of which only a window matters: a connection's facts about the segments
-// in flight.
+// Values by rising number, of which only a window is kept, such as a connection's segments in
+// flight.
 //
 // Memory grows, by doubling, only when the window is wider than ever before.
 #pragma once
@@ -17,12 +17,12 @@ class SlidingRing {
  public:
   explicit SlidingRing(std::size_t expected = 64) : places_(std::bit_ceil(expected)) {}
 
-  // Returns the value of a number in the window that make_room() was told last.
+  // Returns the value of a number in the window of the last make_room().
   T& operator[](std::uint64_t number) { return places_[number & (places_.size() - 1)]; }
   const T& operator[](std::uint64_t number) const { return places_[number & (places_.size() - 1)]; }
 
-  // The window is [begin, end) from now on. Values of numbers that were in the last one and are in
-  // this one stay; others have no meaning until they are written.
+  // Moves the window to [begin, end). Values of numbers in both windows stay; others are undefined
+  // until they are written.
   void make_room(std::uint64_t begin, std::uint64_t end) {
     const std::size_t old_size = places_.size();
     if (end - begin <= old_size) return;

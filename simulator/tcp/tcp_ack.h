@@ -1,5 +1,5 @@
-// Content of an acknowledgement: no more than fits the 40 bytes of TCP options beside timestamps.
-// Segments are counted in place of bytes.
+// The contents of an acknowledgement, limited to what the 40 bytes of TCP options can hold with
+// timestamps. Counts segments instead of bytes.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace leeway::sim {
 
-// Segments begin .. end - 1 arrived; none if they are equal.
+// Segments begin .. end - 1 have arrived. Empty if both are equal.
 struct SackBlock {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -17,7 +17,7 @@ struct SackBlock {
 
 struct TcpAck {
   std::uint64_t next = 0;  // all segments before this one arrived
-  // blocks beyond `next`, the one that changed last first (RFC 2018)
+  // blocks beyond `next`, the latest change first (RFC 2018)
   std::array<SackBlock, 3> sacked{};
   bool duplicate = false;   // caused by a segment that had been there (RFC 2883)
   bool congestion = false;  // echo of a mark (RFC 3168)

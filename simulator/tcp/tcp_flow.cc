@@ -9,7 +9,7 @@ namespace leeway::sim {
 
 namespace {
 
-// Returns the bytes of the option's head and of its blocks.
+// Returns the length of the SACK option, with head and blocks.
 std::uint32_t sack_bytes(const TcpAck& ack) {
   std::uint32_t blocks = ack.duplicate ? 1 : 0;
   for (const SackBlock& block : ack.sacked) blocks += block.begin < block.end ? 1 : 0;
@@ -116,7 +116,8 @@ void TcpFlow::acknowledge_if_due(Instant now) {
   if (receiver_timer_.set(due)) host_.wake_at(due, place_.flow, TcpEnd::receiver);
 }
 
-// Makes room for twice the segments that may be in flight, which cause one acknowledgement each.
+// Makes room for twice as many records as segments in flight, because each causes one
+// acknowledgement.
 void TcpFlow::make_room_for_records() {
   const std::size_t wanted = 2 * std::size_t{sender_.outstanding()};
   if (wanted <= records_.size()) return;

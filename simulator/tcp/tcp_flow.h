@@ -1,11 +1,12 @@
-// A TCP connection that carries bytes one way: both ends of it, and the packets between them.
+// A TCP connection that carries bytes one way: both ends and the packets between them.
 //
-// There are no contents: bytes are counted. A data packet's word names the flow and the segment. An
-// acknowledgement's word names a record. The receiving end writes the record when it sends, and the
-// sending end reads it when the packet arrives. Records are kept for the last few thousand
-// acknowledgements; one that thousands overtake is taken for lost.
+// Bytes are counted and have no contents. A data packet's word holds the numbers of flow and
+// segment. An acknowledgement's word holds the number of a record, which the receiving end writes
+// and the sending end reads on arrival. Only the last few thousand records are kept, so an
+// acknowledgement that thousands overtake counts as lost.
 //
-// Established from the beginning, never closed. Nothing is allocated in a steady state.
+// A connection is established from the start and never closed. Memory does not grow in a steady
+// state.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +23,15 @@ namespace leeway::sim {
 
 enum class TcpEnd : std::uint8_t { sender = 0, receiver = 1 };
 
-// A flow's surroundings: its network, its clock and the reader of its bytes.
+// What a flow needs from its owner: network, clock, and a reader of its bytes.
 class TcpHost {
  public:
   virtual ~TcpHost() = default;
   virtual void send_packet(Instant now, const Packet& packet) = 0;
-  // Asks the host to call the flow's on_wake(end) at this time.
+  // Asks the host to call the flow's on_wake() for this end at `at`.
   virtual void wake_at(Instant at, std::uint32_t flow, TcpEnd end) = 0;
-  // Returns when this rank's own link has room again for its packets, or `now` if it has room. A
-  // socket makes its writer wait instead of losing packets there (Linux: TCP small queues).
+  // Returns when the rank's own link has room for packets, or `now`. A socket makes its writer wait
+  // instead of dropping packets there (Linux: TCP small queues).
   virtual Instant line_free_at(Instant now, std::uint32_t /*rank*/) { return now; }
   // Tells that `bytes` more bytes have arrived in order.
   virtual void on_delivered(Instant now, std::uint32_t flow, std::uint64_t bytes) = 0;
@@ -53,7 +54,7 @@ class TcpFlow {
     Traffic acks = Traffic::control;
   };
 
-  // Length of a flow that never ends, from a source with unlimited data.
+  // Bytes to send() for a flow that never ends.
   static constexpr std::uint64_t kEndless = std::uint64_t{1} << 62;
 
   TcpFlow(const Place& place, const TcpOptions& options, TcpHost& host);
@@ -62,13 +63,14 @@ class TcpFlow {
     return static_cast<std::uint32_t>(packet.word >> kFlowShift);
   }
 
-  // Makes the word of another packet of the same host, so that flow_of() names its source, too.
+  // Makes the word for a packet that is not of a TcpFlow, so that flow_of() returns `number` for
+  // it.
   static std::uint64_t flow_word(std::uint32_t number) {
     return std::uint64_t{number} << kFlowShift;
   }
 
   void send(Instant now, std::uint64_t bytes);
-  // Call it when a packet of this flow arrived at its end. Damaged and cut packets are dropped.
+  // Call it when a packet of this flow has arrived. Damaged and trimmed packets are dropped.
   void on_packet(Instant now, const Packet& packet);
   void on_wake(Instant now, TcpEnd end);
 

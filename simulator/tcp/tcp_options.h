@@ -1,4 +1,4 @@
-// Configuration of a TCP connection. The defaults are those of Linux.
+// Settings of a TCP connection. The defaults are those of Linux.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ enum class TcpCongestion : std::uint8_t { cubic, bbr };
 struct TcpOptions {
   TcpCongestion congestion = TcpCongestion::cubic;
 
-  // 1500 bytes a packet: 20 of IPv4, 20 of TCP, 12 of its timestamps, the rest are data.
+  // A packet has 1500 bytes: IPv4 20, TCP 20, timestamps 12, data 1448.
   std::uint32_t segment_bytes = 1448;
   std::uint32_t header_bytes = 52;
 
@@ -20,14 +20,14 @@ struct TcpOptions {
   std::int64_t rto_initial_ns = 1'000'000'000;  // RFC 6298; before the first measurement
   std::int64_t rto_min_ns = 200'000'000;
   std::int64_t rto_max_ns = 120'000'000'000;
-  // Round trip that the handshake measured, or 0 if there was no handshake.
+  // Round trip time measured by the handshake; 0 without a handshake.
   std::int64_t handshake_rtt_ns = 0;
 
   std::int64_t delayed_ack_ns = 40'000'000;
   std::uint32_t quick_acks = 16;  // number of first segments that are acknowledged at once
 
-  // After the window stood still for longer than a timeout it is halved once per timeout, down to
-  // the initial one (RFC 5681 section 4.1 in the form of RFC 2861).
+  // If the sender was idle for longer than a timeout, the window is halved once per timeout, down
+  // to the initial window (RFC 5681 section 4.1, as in RFC 2861).
   bool idle_restart = true;
   bool ecn = false;  // RFC 3168
 };

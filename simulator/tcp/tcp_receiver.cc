@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kNothing = UINT64_MAX;
 
-// The first block that ends beyond `number`.
+// Returns the first block that ends beyond `number`.
 auto block_behind(const std::vector<SackBlock>& blocks, std::uint64_t number) {
   return std::partition_point(blocks.begin(), blocks.end(),
                               [&](const SackBlock& block) { return block.end <= number; });

@@ -1,7 +1,8 @@
-// The receiving half of a TCP connection: puts segments in order and says what arrived.
+// The receiving half of a TCP connection: puts segments in order and acknowledges them.
 //
-// Acknowledges every second segment, and at once what is out of order, fills a hole, came twice or
-// is among the first segments (Linux's quick acknowledgements); a lone segment waits for the timer.
+// It acknowledges every second segment. It acknowledges at once any that is out of order, fills a
+// hole, came twice or is among the first (Linux's quick acknowledgements). A single segment waits
+// for a timer.
 #pragma once
 
 #include <array>
@@ -32,7 +33,7 @@ class TcpReceiver {
   };
   Taken on_segment(Instant now, const Arrival& arrival);
 
-  // Returns true if an acknowledgement is to be sent now; take it then.
+  // Returns true if an acknowledgement is due. Then call take_ack() and send it.
   bool ack_due(Instant now) const { return ack_at_ns_ <= now.ns; }
   TcpAck take_ack();
   Instant next_wake() const { return {ack_at_ns_}; }

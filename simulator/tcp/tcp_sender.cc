@@ -47,7 +47,7 @@ TcpSender::Arrivals TcpSender::take_in(Instant now, const TcpAck& ack) {
       arrivals.newest = segment.context;
     }
   });
-  // If a repeated segment is among them, even the others may have arrived long before.
+  // If one of the segments was sent twice, even the others may have arrived long ago, so no sample.
   if (arrivals.count > 0 && !arrivals.repeated) {
     rtt_.sample(arrivals.longest_ns, arrivals.shortest_ns);
   }
@@ -55,8 +55,7 @@ TcpSender::Arrivals TcpSender::take_in(Instant now, const TcpAck& ack) {
   return arrivals;
 }
 
-// Takes a sample of the rate of delivery: how fast segments arrived since the newest of these was
-// sent.
+// Gives BBR a sample of the delivery rate: segments delivered since the newest of these was sent.
 void TcpSender::take_rate(Instant now, const Arrivals& arrivals) {
   delivered_ += arrivals.count;
   delivered_ns_ = now.ns;
@@ -72,7 +71,7 @@ void TcpSender::take_rate(Instant now, const Arrivals& arrivals) {
                 .limited = arrivals.newest.limited});
 }
 
-// Notes the state of delivery when a segment leaves.
+// Notes for a segment that leaves what has been delivered so far.
 void TcpSender::note_context(Instant now, std::uint64_t number, std::uint32_t bytes) {
   if (!bbr_) return;
   if (board_.flying() <= 1) delivered_ns_ = first_sent_ns_ = now.ns;
@@ -80,8 +79,8 @@ void TcpSender::note_context(Instant now, std::uint64_t number, std::uint32_t by
   free_ns_ = std::max(free_ns_, now.ns) + bbr_->gap_ns(bytes + options_.header_bytes);
 }
 
-// A repeated segment that did not arrive twice, as seen once later ones arrived, repaired a loss
-// which nothing else told of (RFC 8985 section 7.4).
+// If a probe's repeated segment did not arrive twice, it repaired a loss that nothing else showed,
+// so the window is reduced (RFC 8985 section 7.4).
 void TcpSender::settle_probe(const TcpAck& ack, bool news) {
   if (probe_point_ == kNoPoint) return;
   if (probe_repeats_) {
@@ -264,7 +263,7 @@ bool TcpSender::probe_is_useful() const {
 
 void TcpSender::arm_probe_or_timeout(Instant now) {
   if (!probe_is_useful()) return arm_timeout(now);
-  // A lone segment's acknowledgement may be held back at the far end.
+  // With one segment outstanding, the receiver may delay its acknowledgement.
   const std::int64_t slack_ns = board_.outstanding() == 1 ? options_.rto_min_ns : kProbeSlackNs;
   const std::int64_t probe_ns = 2 * rtt_.smoothed_ns() + slack_ns;
   arm(Timer::probe, now.ns + std::min(probe_ns, rtt_.timeout_ns()));

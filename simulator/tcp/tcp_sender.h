@@ -1,9 +1,9 @@
-// The sending half of a TCP connection: which segment to send when, given acknowledgements and
-// time.
+// The sending half of a TCP connection: decides from acknowledgements and time which segment to
+// send when.
 //
-// A pure state machine. Losses are found by RACK and tail loss probes (RFC 8985) and, when nothing
-// comes back, by the retransmission timeout (RFC 6298); the window follows CUBIC and is reduced
-// proportionally. README.md lists what is left out.
+// A pure state machine. It finds losses by RACK and tail loss probes (RFC 8985), and by the
+// retransmission timeout if nothing comes back (RFC 6298). The window is CUBIC's or BBR's.
+// README.md lists what is left out.
 #pragma once
 
 #include <algorithm>
@@ -45,11 +45,12 @@ class TcpSender {
   void write(std::uint64_t bytes) { unsent_bytes_ += bytes; }
 
   void on_ack(Instant now, const TcpAck& ack);
-  // Due at next_wake(); earlier it does nothing.
+  // Call it at next_wake(). Earlier calls do nothing.
   void on_timer(Instant now);
-  // Returns the segment to send now. Ask until there is none.
+  // Returns the segment to send now, or none. Call it until it returns none.
   std::optional<TcpSegment> poll(Instant now);
-  // Call it in place of poll() if the sender's own line is full: then the window does not limit it.
+  // Call it instead of poll() if the rank's own link is full. The window then does not count as the
+  // limit.
   void hold() { note_use(false); }
   Instant next_wake() const {
     return {std::min(timer_ == Timer::none ? kNeverNs : timer_ns_, paced_ ? free_ns_ : kNeverNs)};
@@ -70,7 +71,7 @@ class TcpSender {
   enum class Timer : std::uint8_t { none, timeout, probe, reordering };
   static constexpr std::int64_t kNeverNs = Instant::infinite_future().ns;
   static constexpr std::uint64_t kNoPoint = UINT64_MAX;
-  // Slack of a probe's timer, for the timers of the far end.
+  // Time added to a probe's timer, because the receiver's timers may be late.
   static constexpr std::int64_t kProbeSlackNs = 2'000'000;
 
   struct Arrivals {
@@ -86,7 +87,7 @@ class TcpSender {
   void take_rate(Instant now, const Arrivals& arrivals);
   void note_context(Instant now, std::uint64_t number, std::uint32_t bytes);
   void settle_probe(const TcpAck& ack, bool news);
-  // Marks lost segments. Returns when to look again if nothing comes before.
+  // Marks lost segments. Returns the time at which to call it again, if any.
   std::optional<std::int64_t> find_losses(Instant now, std::uint32_t arrived, bool advanced);
   void begin_reduction(State state);
   void end_reduction();
@@ -114,7 +115,7 @@ class TcpSender {
   std::uint64_t unsent_bytes_ = 0;
   std::int64_t sent_ns_ = -1;  // when the latest of all segments was sent
 
-  // For BBR: the delivered amount, and when the next segment may leave.
+  // For BBR: what was delivered, and when the next segment may leave.
   std::uint64_t delivered_ = 0;
   std::int64_t delivered_ns_ = 0;
   std::int64_t first_sent_ns_ = 0;
@@ -130,8 +131,8 @@ class TcpSender {
   bool probe_due_ = false;
   bool reduced_due_ = false;  // CWR on the next new segment
 
-  // The window, and not the writer, has limited the sending since use_point_ (the question of RFC
-  // 7661, answered as Linux does).
+  // Whether the window, and not the writer, has limited the sender since use_point_. RFC 7661 asks
+  // this; the answer is computed as in Linux.
   bool held_back_ = false;
   std::uint32_t used_ = 0;
   std::uint64_t use_point_ = 0;

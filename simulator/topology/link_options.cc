@@ -20,7 +20,7 @@ DelayOptions shaped(DelayShape shape, const scenario::Delay::Shape& options) {
   return delay;
 }
 
-// Jitter is half the width, cut off: an odd number of ns loses its last one.
+// Jitter is half the range in whole ns, so an odd range loses one ns.
 DelayOptions uniform(const scenario::Delay::Uniform& options) {
   DelayOptions delay;
   const std::int64_t from_ns = ns_of_ms(options.from());

@@ -1,4 +1,4 @@
-// A scenario's link rules, in the units and options of link/.
+// Converts a scenario's link rules to the options of link/.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace leeway::sim {
 
-// Files are read here.
+// Reads the files that the options name.
 Result<DelayOptions> delay_options(const scenario::Delay& delay);
 Result<std::vector<LossOptions>> loss_options(const scenario::Loss& loss);
 
-// Returns all options of the queue but those of its line.
+// Returns the options of the queue, without those of its line.
 QueueOptions queue_options(const scenario::Queue& queue);
 
-// Reads a file in mahimahi's format: whole or fractional ms.
+// Reads a delivery trace in mahimahi's format. Times are in ms, whole or with fractions.
 Result<std::vector<std::int64_t>> deliveries_ns(const std::string& path);
 
 }  // namespace leeway::sim

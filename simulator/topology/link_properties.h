@@ -1,4 +1,4 @@
-// Properties of one link, ready for the state machines of link/.
+// The properties of one link, as the models of link/ take them.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace leeway::sim {
 
-// All members are optional: a link without any delivers at once.
+// All members are optional. A link without any delivers at once.
 struct LinkProperties {
   bool limited = false;  // has a rate, and therefore a queue
   QueueOptions queue;
@@ -20,17 +20,18 @@ struct LinkProperties {
   double reorder = 0;
   std::int64_t reorder_by_ns = 0;
   double corrupt = 0;
-  // Links with the same number here ask one and the same loss model, in the order of sending.
-  // kOwnFate stands for one of its own.
+  // Links with the same number share one loss model, in the order of sending. kOwnFate: the link
+  // has its own.
   static constexpr std::uint32_t kOwnFate = UINT32_MAX;
   std::uint32_t fate = kOwnFate;
 };
 
-// Returns a packet's typical delay, queues apart: fixed delays, the middle of uniform ones, the
-// mean of netem's shapes, the median of tables, the mean of traces; in whole ns, cut off.
+// Returns a packet's typical delay without queues, in whole ns, rounded down. That is the fixed
+// delays, the middle of uniform ones, the mean of netem's shapes and of traces, and the median of
+// tables.
 std::int64_t typical_delay_ns(const LinkProperties& properties);
 
-// Returns the line's rate in the long run, or 0 if it is unlimited.
+// Returns the line's mean rate, or 0 if it is unlimited.
 std::uint64_t line_rate_bps(const LinkProperties& properties);
 
 }  // namespace leeway::sim

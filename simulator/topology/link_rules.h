@@ -1,9 +1,9 @@
-// Link rules, and the properties of links that follow from them.
+// A scenario's link rules, and the properties that links get from them.
 //
-// Rules apply in the order of the file, setting by setting; a later one replaces the settings that
-// it has. Fate goes with the losses. A rule with losses gives each link its own, unless it says
-// shared_fate. shared_fate alone shares the losses that its links have by then, among links that
-// have them from the same rule.
+// Rules apply in the order of the file. A later rule replaces only the settings that it has.
+// Setting losses also sets the fate: each link then has its own, unless the rule says shared_fate.
+// A rule with shared_fate but no losses makes links share the losses that they have already, if
+// these come from the same rule.
 #pragma once
 
 #include <compare>
@@ -20,7 +20,7 @@
 
 namespace leeway::sim {
 
-// Where each setting of a link comes from: the number of the last rule that has it.
+// For each setting of a link, the number of the last rule that has it.
 struct LinkSettings {
   static constexpr std::int32_t kNoRule = -1;
 
@@ -33,7 +33,7 @@ struct LinkSettings {
   std::int32_t reorder = kNoRule;
   std::int32_t corrupt = kNoRule;
   std::int64_t base_delay_ns = 0;  // delay of the topology
-  // rate of the topology, where no rule gives one, or 0 if it is unlimited
+  // rate from the topology if no rule sets one; 0 if unlimited
   std::uint64_t own_rate_bps = 0;
 
   friend auto operator<=>(const LinkSettings&, const LinkSettings&) = default;
@@ -47,7 +47,7 @@ class LinkRules {
     std::vector<std::pair<RankFlags, RankFlags>> directions;  // one or two: from, to
   };
 
-  // `scenario` outlives the rules.
+  // `scenario` must outlive the rules.
   static Result<LinkRules> make(const scenario::Scenario& scenario);
 
   const std::vector<Rule>& all() const { return rules_; }
@@ -60,12 +60,13 @@ class LinkRules {
   std::vector<Rule> rules_;
 };
 
-// The different properties of links, each kept once.
+// All different properties of links, each kept once.
 class PropertyPool {
  public:
   explicit PropertyPool(const scenario::Scenario& scenario) : scenario_(&scenario) {}
 
-  // Refuses what no link can do, with the numbers of the rules that ask for it.
+  // Returns the index of these settings' properties. Refuses settings that no link can have, naming
+  // their rules.
   Result<std::uint32_t> index_of(const LinkSettings& settings);
 
   std::vector<LinkProperties> take() { return std::move(properties_); }

@@ -1,6 +1,6 @@
-// The links that every ordered pair of ranks may have for itself. A mesh has no other links.
-// Elsewhere such a link comes first on the way, if a rule asks for it. Ranks that no rule tells
-// apart share a class, so that a thousand ranks do not need a million entries.
+// Path links: each ordered pair of ranks may have a link of its own. A mesh has no other links. In
+// other topologies a packet passes the path link first, if a rule made one. Ranks that no rule
+// treats differently form a class, so a thousand ranks do not need a million entries.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,13 @@ class PathLinks {
   static constexpr std::uint32_t kNone = UINT32_MAX;
   static constexpr std::uint32_t kClassesMax = 2048;
 
-  // `everywhere`: all pairs have a path link, also those that no rule chooses. The properties go
-  // into `pool`.
+  // `everywhere`: every pair has a path link, even without a rule. Adds the properties to `pool`.
   static Result<PathLinks> make(const LinkRules& rules, std::uint32_t ranks, bool everywhere,
                                 PropertyPool& pool);
 
   bool any() const { return any_; }
 
-  // Returns an index into the pool, or kNone if this pair has no path link.
+  // Returns an index into the pool, or kNone if the pair has no path link.
   std::uint32_t properties(std::uint32_t from, std::uint32_t to) const {
     return table_[class_of_[from] * classes_ + class_of_[to]];
   }

@@ -9,9 +9,9 @@
 namespace leeway::sim {
 namespace {
 
-// Returns the rate of a leaf's link to a spine, or 0 if some uplinks are unlimited. Together these
-// links carry what the leaf's uplinks do when they are full, over the oversubscription. Each leaf
-// goes by the mean of the ranks that it has.
+// Returns the rate of a leaf's link to a spine, or 0 if an uplink of the leaf is unlimited. All
+// links to spines together carry the sum of the uplinks, divided by the oversubscription. For a
+// leaf with unused ports, these count with the mean rate of its uplinks.
 std::uint64_t leaf_rate_bps(const scenario::Scenario& scenario,
                             const std::vector<std::uint64_t>& uplinks_bps, std::uint32_t leaf) {
   const scenario::Topology::LeafSpine& options = scenario.topology().leaf_spine();
@@ -49,7 +49,7 @@ void set_leaf_rates(const scenario::Scenario& scenario, const Wiring& wiring,
   }
 }
 
-// Where the pool keeps the properties of links that no rule chooses.
+// Index in the pool of the properties of links that no rule chooses.
 constexpr std::uint32_t kWithoutAny = 0;
 
 bool is_mesh(const scenario::Scenario& scenario) {
@@ -78,7 +78,7 @@ Result<Topology> Topology::make(const scenario::Scenario& scenario) {
   return topology;
 }
 
-// Collects the settings of all links, and makes the properties that follow from them.
+// Collects the settings of all links and makes their properties.
 Status Topology::wire(const scenario::Scenario& scenario, const LinkRules& rules,
                       PropertyPool& pool) {
   std::vector<LinkSettings> settings(wiring_.links());

@@ -1,8 +1,8 @@
-// Which links there are, what they do to packets, and which of them lie between two ranks.
+// The links of a network, what they do to packets, and which of them lie between two ranks.
 //
-// A topology is made from a scenario's topology and link rules, and holds no state of a run. Links
-// are numbered; the way of a packet is asked for hop by hop, so that no table of all pairs is kept
-// and a thousand ranks cost a few thousand links.
+// A topology is made from a scenario's topology and link rules, and has no state of a run. Links
+// are numbered. The way of a packet is computed hop by hop instead of stored for all pairs, so a
+// thousand ranks need only a few thousand links.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,8 @@ class Topology {
   std::uint32_t ranks() const { return ranks_; }
   std::size_t links() const;
 
-  // Returns the link that a packet from `from` to `to` takes after `hop` links, or kArrived after
-  // the last. Equal-cost paths are chosen by a hash of the pair, so that the packets of a pair stay
-  // on one path.
+  // Returns the link that a packet takes after `hop` links, or kArrived after the last. A hash of
+  // the pair chooses among paths of equal cost, so packets of a pair stay on one path.
   LinkId next_link(std::uint32_t from, std::uint32_t to, std::uint32_t hop) const {
     if (paths_.any() && paths_.properties(from, to) != PathLinks::kNone) {
       if (hop == 0) return wiring_.links() + from * ranks_ + to;
@@ -37,15 +36,15 @@ class Topology {
     return wiring_.next(from, to, hop);
   }
 
-  // The link on which everything that `rank` sends leaves it; kArrived where its ways out have none
-  // in common (mesh, ring). A host does not lose its own packets there: its socket makes it wait
+  // Returns the first link of everything that `rank` sends, or kArrived if there is none common to
+  // all (mesh, ring). A host does not drop its own packets there, because its socket waits
   // (Network::waiting_bytes).
   LinkId uplink(std::uint32_t rank) const {
     return wiring_.has_uplinks() ? wiring_.uplink(rank) : kArrived;
   }
 
-  // Links with equal properties share one object. The number of a pair without a path of its own
-  // names no link; its properties are those of a link without any.
+  // Links with equal properties share one object. For the number of a pair without a path link,
+  // returns the properties of a link that no rule chooses.
   const LinkProperties& properties(LinkId link) const;
   // Returns the index of the link's properties, below properties_count().
   std::uint32_t properties_index(LinkId link) const;
@@ -53,8 +52,8 @@ class Topology {
 
   std::string name(LinkId link) const;  // "0>1", "uplink 3", "leaf 2>spine 1", "eu>us"
 
-  // Returns the base delays of the way there and back, without jitter, queues and serialisation:
-  // the round trip on an empty network. Endpoints start their timers from it.
+  // Returns the round trip time on an empty network: typical delays both ways, without queues and
+  // serialisation. Endpoints start their timers from it.
   std::int64_t round_trip_ns(std::uint32_t from, std::uint32_t to) const;
   // Returns the rate of the slowest link on the way, or 0 if it is unlimited.
   std::uint64_t bits_per_second(std::uint32_t from, std::uint32_t to) const;

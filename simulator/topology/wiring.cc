@@ -7,7 +7,7 @@
 namespace leeway::sim {
 namespace {
 
-// Returns which of `ways` equal ways the packets of a pair take. The mixing is SplitMix64's.
+// Returns which of `ways` equal ways the packets of a pair take, by SplitMix64's hash.
 std::uint32_t pick(std::uint32_t from, std::uint32_t to, std::uint32_t ways) {
   std::uint64_t h = (std::uint64_t{from} << 32 | to) + 0x9e3779b97f4a7c15;
   h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9;
@@ -49,7 +49,7 @@ Result<Wiring> Wiring::make(const scenario::Scenario& scenario) {
   return wiring;
 }
 
-// Places the ranks, and counts only switches that have ranks, in whole pods.
+// Assigns ranks to switches and pods. Only switches with ranks count, in whole pods.
 void Wiring::wire_units(std::uint32_t hosts_per_unit) {
   place_.resize(ranks_);
   for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
@@ -124,8 +124,7 @@ LinkId Wiring::fabric_link(std::uint32_t from, std::uint32_t to, std::uint32_t h
   return hop == 0 ? leaf_to_spine(source, spine) : spine_to_leaf(spine, target);
 }
 
-// Aggregation switch a of a pod has links to core switches a * width .. + width - 1, and so has
-// the one of the same number in every other pod.
+// Aggregation switch a of every pod has links to core switches a * width .. a * width + width - 1.
 LinkId Wiring::fat_tree_link(std::uint32_t from, std::uint32_t to, std::uint32_t hop) const {
   const Place source = place_[from], target = place_[to];
   const std::uint32_t way = pick(from, to, width_ * width_);

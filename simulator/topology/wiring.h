@@ -1,5 +1,5 @@
-// The links of a topology's switches, regions or ring: numbers, names, and the way of a packet over
-// them. Not among them are the paths that every pair of ranks may have for itself (path_links.h).
+// The links of switches, regions or a ring: their numbers, their names, and the way of a packet
+// over them. Path links between pairs of ranks are in path_links.h.
 //
 //   star        uplink, downlink
 //   leaf_spine  uplink, leaf > spine, spine > leaf, downlink; one leaf: uplink, downlink
@@ -22,7 +22,7 @@ namespace leeway::sim {
 using LinkId = std::uint32_t;
 inline constexpr LinkId kArrived = UINT32_MAX;
 
-// A set of ranks, by rank.
+// A set of ranks, one flag per rank.
 using RankFlags = std::vector<bool>;
 
 class Wiring {
@@ -31,23 +31,24 @@ class Wiring {
 
   std::uint32_t links() const { return links_; }
 
-  // The link after `hop` of them; kArrived after the last.
+  // Returns the link that a packet takes after `hop` links; kArrived after the last.
   LinkId next(std::uint32_t from, std::uint32_t to, std::uint32_t hop) const;
 
   std::string name(LinkId link) const;
 
-  // Adds the links of the tier that packets from one set to the other pass on any of their ways,
-  // some twice. All links of a ring are of tier `path`, since it has no other paths.
+  // Adds the links of `tier` that packets from one set to the other may take, some of them twice.
+  // All links of a ring have tier `path`, because it has no path links.
   void choose(scenario::Link::Tier tier, const RankFlags& from, const RankFlags& to,
               std::vector<LinkId>& links) const;
 
-  // Returns the delay between two regions apart from all link rules, or 0 for other links.
+  // Returns the delay between two regions that the topology sets, without link rules; 0 for other
+  // links.
   std::int64_t base_delay_ns(LinkId link) const;
 
   bool is_ring() const { return kind_ == scenario::Topology::kRing; }
   bool has_uplinks() const { return fabric_ > 0 && !is_ring(); }
 
-  // The links between a leaf and the spines, whose rate depends on its hosts.
+  // The links between leaves and spines. Their rates depend on the hosts of a leaf.
   std::uint32_t leaves() const { return kind_ == scenario::Topology::kLeafSpine ? units_ : 0; }
   std::uint32_t spines() const { return width_; }
   LinkId leaf_to_spine(std::uint32_t leaf, std::uint32_t spine) const {
@@ -59,7 +60,7 @@ class Wiring {
   LinkId uplink(std::uint32_t rank) const { return rank; }
 
  private:
-  // Where a rank is connected: its leaf, edge switch or region, and an edge switch's pod.
+  // Where a rank is connected: its leaf, edge switch or region, and the pod of an edge switch.
   struct Place {
     std::uint32_t unit = 0;
     std::uint32_t pod = 0;
@@ -74,9 +75,9 @@ class Wiring {
   LinkId fabric_link(std::uint32_t from, std::uint32_t to, std::uint32_t hop) const;
   LinkId fat_tree_link(std::uint32_t from, std::uint32_t to, std::uint32_t hop) const;
 
-  // A leaf-spine fabric has two levels of links, up and down, and a fat tree four, each of units_ *
-  // width_ links. `unit` is a leaf, an edge or an aggregation switch, `port` which of its links on
-  // that side.
+  // Returns a link of a fabric. A leaf-spine fabric has two levels of links (up, down), a fat tree
+  // four; a level has units_ * width_ links. `unit` is a leaf, edge or aggregation switch, `port`
+  // one of its links at that level.
   LinkId level(std::uint32_t number, std::uint32_t unit, std::uint32_t port) const {
     return fabric_ + (number * units_ + unit) * width_ + port;
   }

@@ -1,4 +1,4 @@
-// Adds the links that a rule means if it names a tier and two sets of ranks.
+// The part of Wiring that finds the links which a rule means by a tier and two sets of ranks.
 #include <algorithm>
 
 #include "topology/wiring.h"
@@ -35,8 +35,8 @@ void Wiring::choose_neighbours(const RankFlags& from, const RankFlags& to,
   }
 }
 
-// Goes unit by unit, since all packets between two units may take the same ways. Within a region
-// two different ranks are needed; within a switch nothing passes the fabric.
+// Goes by pairs of units (switches or regions), because the ways depend only on the units. A pair
+// counts if two different ranks can send over it. Packets within one switch pass no fabric link.
 void Wiring::choose_fabric(const RankFlags& from, const RankFlags& to,
                            std::vector<LinkId>& links) const {
   struct Unit {

@@ -49,7 +49,7 @@ std::string end_text(ByteSpan datagram) {
               end.flow_packets);
 }
 
-// Reads the header alone, because the trace may have cut off the bitmap behind it.
+// Decodes only the header, because the trace may lack the bitmap after it.
 std::string repair_text(ByteSpan datagram) {
   wire::Repair repair;
   ByteSpan words;

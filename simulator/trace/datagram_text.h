@@ -1,4 +1,4 @@
-// Content of a datagram, in a few words, from its first bytes.
+// Describes a datagram in a few words, from its first bytes.
 #pragma once
 
 #include <string>
@@ -7,8 +7,9 @@
 
 namespace leeway::sim::trace {
 
-// "data round 3 reduce packet 17 of 64", "repair round 3 spread request 1 from packet 128", "report
-// no. 12". Facts that the kept bytes do not hold are left out; "not Leeway's" for anything else.
+// Returns text such as "data round 3 reduce packet 17 of 64", "repair round 3 spread request 1 from
+// packet 128" or "report no. 12". Facts beyond the kept bytes are left out. Returns "not Leeway's"
+// for anything else.
 std::string datagram_text(ByteSpan first_bytes);
 
 }  // namespace leeway::sim::trace

@@ -1,4 +1,4 @@
-// Which packets of a trace a person wants to see.
+// Chooses packets of a trace.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace leeway::sim::trace {
 
-// Everything that is given must hold.
+// A packet passes if it fulfils every condition that is set.
 struct PacketFilter {
   std::optional<std::uint32_t> from;
   std::optional<std::uint32_t> to;
@@ -23,7 +23,8 @@ struct PacketFilter {
   bool admits(const Packet& packet, const std::string& link_name) const;
 };
 
-// Sets the step: "sent", "queue_full", ..., or "loss" for all that lose. An error lists the names.
+// Sets the step by name: "sent", "queue_full", ..., or "loss" for all losses. An error lists the
+// names.
 Status set_step(PacketFilter& filter, const std::string& name);
 
 }  // namespace leeway::sim::trace

@@ -1,4 +1,4 @@
-// A packet of a trace as a line for people.
+// Describes a packet of a trace in one line.
 #pragma once
 
 #include <string>

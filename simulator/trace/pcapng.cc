@@ -30,7 +30,7 @@ constexpr std::uint32_t kDatagramMax = 65535;  // the largest length in IPv4's l
 enum Interface : std::uint32_t { kSentInterface, kDeliveredInterface, kLostInterface };
 constexpr std::array<const char*, 3> kInterfaceNames = {"sent", "delivered", "lost"};
 
-// Grows a block; pcapng is in the byte order of its writer, network headers are big-endian.
+// Builds a block of the file. pcapng uses its writer's byte order; network headers are big-endian.
 class Block {
  public:
   explicit Block(std::uint32_t type) {
@@ -97,7 +97,8 @@ Interface interface_of(Step step) {
   return step == delivered ? kDeliveredInterface : kSentInterface;
 }
 
-// RFC 1071 over the 20 bytes of an IPv4 header at `begin`, whose checksum field is zero.
+// Returns the checksum (RFC 1071) of the 20-byte IPv4 header at `begin`. Its checksum field must be
+// zero.
 std::uint32_t header_checksum(const Block& block, std::size_t begin) {
   std::uint32_t sum = 0;
   for (std::size_t i = begin; i < begin + 20; i += 2) {

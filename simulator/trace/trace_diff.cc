@@ -9,7 +9,7 @@
 namespace leeway::sim::trace {
 namespace {
 
-// A packet with its link's name, or the end of a trace.
+// The next packet of a trace with its link's name, or the trace's end.
 struct Next {
   bool present = false;
   Packet packet;
@@ -60,8 +60,8 @@ std::vector<std::string> differing_headers(const Header& a, const Header& b) {
   return notes;
 }
 
-// `next` and what follows it, as far as it can be read: damage behind the difference does not hide
-// the difference.
+// Returns the lines of `next` and the following packets, as far as they can be read. Damage further
+// on must not hide the difference.
 std::vector<std::string> lines_from(TraceReader& reader, Next next, std::size_t context) {
   std::vector<std::string> lines;
   Status status;

@@ -1,4 +1,4 @@
-// Where two runs part: the first packet that is not the same in both traces.
+// Finds where two runs diverge: the first packet that differs between their traces.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace leeway::sim::trace {
 
 struct TraceDifference {
   std::uint64_t index = 0;  // index of the packet, from 0
-  // fields that differ: "time_ns, link"; empty where one trace has no such packet
+  // fields that differ: "time_ns, link"; empty if one trace has ended
   std::string fields;
   // Lines of packet_text().
   std::vector<std::string> before;  // lines that are the same in both

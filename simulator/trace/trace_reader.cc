@@ -15,7 +15,8 @@ namespace {
 
 using google::protobuf::Message;
 
-// An unknown field is a sign of damage: this version of the format has no other fields.
+// Returns true if the message has an unknown field. This version of the format has none, so the
+// file is damaged.
 bool has_unknown_fields(const Message& message) {
   return !message.GetReflection()->GetUnknownFields(message).empty();
 }

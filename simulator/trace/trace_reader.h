@@ -1,5 +1,5 @@
-// Reads packet traces. A file may be cut off or damaged anywhere: everything is checked before it
-// is handed out, and an error names the file and the byte at which the bad entry begins.
+// Reads packet traces, which may be cut off or damaged anywhere. Everything is checked before it is
+// returned. An error names the file and the byte at which the bad entry begins.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ class TraceReader {
 
   const Header& header() const;
 
-  // Returns the next packet, valid until the next call, and null after the last. The promises at
-  // the file's end (number of packets, checksum) have then been checked.
+  // Returns the next packet, valid until the next call, and null after the last. Before returning
+  // null it checks the number of packets and the checksum.
   Result<const Packet*> next();
 
   // "uplink 3"; no text for packets that no link is concerned with.

@@ -1,7 +1,7 @@
-// Writes what happens to packets to a file while a run goes on. Format: proto/trace.proto.
+// Writes the steps of all packets to a file during a run. Format: proto/trace.proto.
 //
-// Sees everything and changes nothing, so a run with a trace has the same hash as one without.
-// Writes are buffered; close() returns their errors.
+// It changes nothing, so a run with a trace has the same trace hash as one without. Writes are
+// buffered; close() returns their errors.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +27,14 @@ struct TraceOptions {
 
 class TraceWriter : public PacketObserver {
  public:
-  // Replaces the file.
+  // Opens the file; an existing one is replaced.
   static Result<std::unique_ptr<TraceWriter>> open(const std::string& path, TraceOptions options);
   ~TraceWriter() override;  // a trace that was not closed has no end
 
   void on_packet(Instant now, PacketStep step, LinkId link, const sim::Packet& packet,
                  ByteSpan payload) override;
 
-  // Writes the end. Nothing may come after it.
+  // Writes the end of the trace. Call nothing after it.
   Status close();
 
  private:

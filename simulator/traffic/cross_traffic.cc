@@ -10,10 +10,11 @@ namespace leeway::sim {
 
 namespace {
 
-// Flows begin within kFlowsBeginWithinNs, a wide-area round trip, so that their slow starts differ.
+// Flows begin at random times within this span, a wide-area round trip, so that their slow starts
+// do not coincide.
 constexpr std::uint64_t kFlowsBeginWithinNs = 100'000'000;
 
-// Rate of a place's own line.
+// Limit on the cross traffic that a place sends.
 constexpr std::int64_t kLineBitsPerNanosecond = 100;
 
 }  // namespace

@@ -1,10 +1,10 @@
-// Traffic of others on the links under study: long CUBIC flows and on/off sources between the
-// places of ranks, as a scenario's cross_traffic entries ask for.
+// Traffic of other users on the simulated links: long CUBIC flows and on/off sources between the
+// places of ranks, from a scenario's cross_traffic entries.
 //
-// Everything is Traffic::cross. A flow or source begins at an instant drawn from its entry's random
-// stream, so that entries do not start in step. A place sends at 100 Gb/s at most, also where the
-// scenario limits nothing. An endless flow needs some line. A source never ends and does not know
-// the faults of the ranks at its places: a partition between them stops it, a crash does not.
+// All of it is Traffic::cross. Each flow or source begins at a time drawn from its entry's random
+// stream, so that they do not start in step. A place sends at most 100 Gb/s, even if no link is
+// limited. A source never ends. Faults of the ranks at its places do not stop it, except for a
+// partition between them.
 #pragma once
 
 #include <cstdint>
@@ -30,15 +30,15 @@ class CrossTraffic final : private PacketReceiver, private TcpHost {
                                                     std::uint64_t seed, EventQueue& queue,
                                                     Network& network);
 
-  // Call it once. Without entries it does nothing.
+  // Starts all entries. Call it once.
   void start(Instant now);
-  // An event of EventKind::traffic is due.
+  // Handles an event of EventKind::traffic.
   void on_event(const Event& event);
 
-  // Returns the bytes of data that came to the far end of an entry, which is given by its place in
-  // the scenario. A flow's bytes count in order, each once.
+  // Returns the bytes of data that arrived for an entry, given by its index in the scenario. A
+  // flow's bytes count once, in order.
   std::uint64_t delivered_bytes(std::size_t entry) const { return entries_[entry].delivered_bytes; }
-  // "cross[0].goodput_mbps" per entry, since start().
+  // Returns "cross[0].goodput_mbps" and so on, since start().
   std::vector<Measure> measures(Instant now) const;
 
  private:

@@ -1,5 +1,5 @@
-// Datagrams at a constant rate while on, none while off; on and off for fixed times, over and over.
-// Exact: the remainder of a nanosecond is carried to the next datagram.
+// A source that sends datagrams at a constant rate for a fixed time, then none for a fixed time,
+// and so on. Exact: the remainder of a nanosecond is carried to the next datagram.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@ namespace leeway::sim {
 
 class OnOffSource {
  public:
-  // A full packet of Ethernet.
+  // The size of a full Ethernet packet.
   static constexpr std::uint32_t kPacketBytes = 1500;
 
-  // `bits_per_second`: rate of the line bits while on, at least 1. on_ns is above 0. With off_ns 0
-  // the source is always on.
+  // `bits_per_second`: rate while on, with headers, at least 1. on_ns must be above 0. With off_ns
+  // 0 the source is always on.
   OnOffSource(std::uint64_t bits_per_second, std::int64_t on_ns, std::int64_t off_ns)
       : rate_(bits_per_second), on_ns_(on_ns), off_ns_(off_ns) {
     LEEWAY_ASSERT(bits_per_second > 0 && on_ns > 0 && off_ns >= 0);
@@ -23,8 +23,8 @@ class OnOffSource {
   // The first datagram is sent now.
   void begin(std::int64_t now_ns) { begin_ns_ = now_ns; }
 
-  // When the next datagram is sent. Time spent off does not count for the spacing, so that the rate
-  // while on is exact over many periods.
+  // Returns when the next datagram is sent. Spacing counts only time spent on, so the rate while on
+  // is exact over many periods.
   std::int64_t next_ns() {
     const std::uint64_t parts = kPacketBytes * kBitNanoseconds + rest_;
     on_time_ns_ += static_cast<std::int64_t>(parts / rate_);
@@ -33,7 +33,7 @@ class OnOffSource {
   }
 
  private:
-  // time of a byte at 1 bit/s
+  // a byte's time in ns at 1 bit/s
   static constexpr std::uint64_t kBitNanoseconds = 8 * 1'000'000'000ull;
 
   std::uint64_t rate_;

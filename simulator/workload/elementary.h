@@ -1,6 +1,6 @@
-// exp and log with additions, multiplications and divisions only, so that they round the same on
-// every compiler and machine. Errors: below 4e-16 of exp, and of log below 3e-16 of the larger of
-// its result and 1. The functions of the library differ between systems in their last bits.
+// exp and log from additions, multiplications and divisions only. They round the same on every
+// compiler and machine, unlike library functions, which differ in their last bits. Relative errors
+// are below 4e-16 for exp, and for log below 3e-16 of the larger of its result and 1.
 #pragma once
 
 #include <array>
@@ -26,12 +26,12 @@ inline constexpr std::array<double, 15> kExpSeries = make_exp_series();
 
 }  // namespace internal
 
-// 2^k for -1022 <= k <= 1023.
+// Returns 2^k for -1022 <= k <= 1023.
 constexpr double power_of_two(int k) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(k + 1023) << 52);
 }
 
-// 0 for x below -708. Larger arguments than 709 count as 709, so infinity is not reached.
+// Returns exp(x), or 0 for x below -708. Values above 709 count as 709, so the result is finite.
 constexpr double portable_exp(double x) {
   constexpr double kLog2E = 1.4426950408889634;
   constexpr double kLn2High = 0x1.62e42feep-1;  // 32 bits: its multiples by k are exact
@@ -45,7 +45,7 @@ constexpr double portable_exp(double x) {
   return k > 1000 ? sum * power_of_two(k - 1) * 2 : sum * power_of_two(k);
 }
 
-// Logarithm of a normal number above 0.
+// Returns log(x). x must be a normal number above 0.
 constexpr double portable_log(double x) {
   constexpr double kLn2 = 0.6931471805599453;
   constexpr double kSqrt2 = 1.4142135623730951;

@@ -1,5 +1,5 @@
-// Sums of many doubles in a stated order that compilers can vectorise: eight running sums, one for
-// each residue of the index modulo 8, added from the first to the last at the end.
+// Sums doubles in a fixed order that compilers can vectorise. There are eight running sums, one for
+// each index modulo 8, which are added from first to last at the end.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace leeway::sim {
 
-// term(0) + ... + term(count - 1).
+// Returns term(0) + ... + term(count - 1).
 template <typename Term>
 double lane_sum(std::size_t count, Term&& term) {
   constexpr std::size_t kLanes = 8;

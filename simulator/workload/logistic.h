@@ -1,9 +1,8 @@
-// Logistic regression with SGD, every rank on points of its own (logistic_problem.h): convex, with
-// gradients that differ between ranks as much as their data do.
+// Logistic regression with SGD, each rank with its own points (logistic_problem.h). The problem is
+// convex. Gradients differ between ranks as much as their data do.
 //
-// A rank's gradient is that of all its points. All ranks start at 0. The optimum of the union of
-// the points is found beforehand; ranks have equally many, so that it is also that of the mean of
-// the ranks' objectives.
+// A rank's gradient is over all its points. All ranks start at 0. The optimum over all points is
+// computed first. Ranks have equally many points, so it is also the optimum of the mean objective.
 #pragma once
 
 #include <vector>
@@ -14,12 +13,12 @@
 
 namespace leeway::sim {
 
-// Measures, of the ranks' final parameters w_r:
+// Its measures, from the ranks' final parameters w_r:
 //   workload.distance_to_optimum  root of the mean over r of |w_r - optimum|^2
 //   workload.objective_gap        mean over r of objective(w_r) - objective(optimum)
 class LogisticWorkload final : public Workload {
  public:
-  // Fails as find_optimum does.
+  // Returns the errors of find_optimum().
   static Result<std::unique_ptr<Workload>> make(const LogisticProblem::Options& options,
                                                 float learning_rate, std::uint64_t seed);
 

@@ -1,5 +1,5 @@
-// Newton's method; each step solves its linear system by conjugate gradients, which need the
-// Hessian's products with vectors only.
+// Finds the optimum by Newton's method. Each step solves its linear system by conjugate gradients,
+// which need only products of the Hessian with vectors.
 #include <cmath>
 
 #include "workload/lane_sum.h"
@@ -24,7 +24,7 @@ Vector sum(const Vector& a, double factor, const Vector& b) {
   return result;
 }
 
-// Returns an approximate d for which Hessian(w) d = gradient.
+// Returns an approximate solution d of Hessian(w) d = gradient.
 Vector newton_step(const LogisticProblem& problem, const Vector& w, const Vector& gradient) {
   const Vector curvatures = problem.curvatures(problem.all(), w);
   Vector step(w.size());
@@ -47,8 +47,8 @@ Vector newton_step(const LogisticProblem& problem, const Vector& w, const Vector
   return step;
 }
 
-// Goes along -step. Halves the length, from 1 on, until the objective falls by 1e-4 of what its
-// slope promises.
+// Moves from w along -step. Starts with the full step and halves it until the objective falls by
+// 1e-4 of what its slope promises.
 Vector descend(const LogisticProblem& problem, const Vector& w, const Vector& gradient,
                const Vector& step) {
   const double here = problem.objective(problem.all(), w);

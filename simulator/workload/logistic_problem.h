@@ -3,10 +3,10 @@
 //
 //   f(w) = mean over points of log(1 + exp(-y (w . (x, 1)))) + l2 |w|^2 / 2,  y = 1 or -1
 //
-// The last element of w is the bias. A class's points lie around its mean with deviation 1 in every
-// feature; the means are opposite vectors of norm kMeanNorm in a random direction. Points belong to
-// ranks. With label_skew s, even ranks have a share (1 + s) / 2 of points of the first class, odd
-// ranks (1 - s) / 2.
+// The last element of w is the bias. A class's points are normal around its mean, with deviation 1
+// in every feature. The two means are opposite vectors of norm kMeanNorm in a random direction.
+// With label_skew s, a share (1 + s) / 2 of an even rank's points is of the first class, and (1 -
+// s) / 2 of an odd rank's.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace leeway::sim {
 
 class LogisticProblem {
  public:
-  // The best plane then misjudges 6.7 % of the points.
+  // Norm of a class's mean. The best plane then misclassifies 6.7 % of the points.
   static constexpr float kMeanNorm = 1.5F;
 
   struct Options {
@@ -31,7 +31,7 @@ class LogisticProblem {
     double l2 = 0.01;
   };
 
-  // Points by number; a rank's are next to each other, those of the first class first.
+  // A range of point numbers. A rank's points form a range, those of the first class first.
   struct Range {
     std::size_t first = 0;
     std::size_t count = 0;
@@ -47,12 +47,13 @@ class LogisticProblem {
   std::span<const float> point(std::size_t index) const;
   double label(std::size_t index) const;  // 1 or -1
 
-  // w . (x, 1).
+  // margin() returns w . (x, 1).
   double margin(std::size_t index, std::span<const double> w) const;
   double objective(Range range, std::span<const double> w) const;
   void gradient(Range range, std::span<const double> w, std::span<double> out) const;
 
-  // Return the weights of the points in the Hessian at w, and that Hessian times v.
+  // curvatures() returns the weights of the points in the Hessian at w. hessian_times() multiplies
+  // that Hessian by v.
   std::vector<double> curvatures(Range range, std::span<const double> w) const;
   void hessian_times(Range range, std::span<const double> curvatures, std::span<const double> v,
                      std::span<double> out) const;
@@ -64,8 +65,8 @@ class LogisticProblem {
   std::vector<float> features_;  // point after point
 };
 
-// Returns the point where the objective over all points is least, with a gradient of norm at most
-// 1e-10. Fails if a plane separates the points and there is no l2.
+// Returns the minimum of the objective over all points, where the gradient's norm is at most 1e-10.
+// Fails if a plane separates the classes and l2 is 0.
 Result<std::vector<double>> find_optimum(const LogisticProblem& problem);
 
 }  // namespace leeway::sim

@@ -15,8 +15,8 @@ constexpr double kTailBegin = 3.442619855899;  // begin of the tail with 128 lay
 constexpr double kLayerArea = 9.91256303526217e-3;
 constexpr double kOne = 0x1p24;  // a place's range to either side
 
-// The words of RandomStream(seed, rank << 32 | round, Purpose::workload). Rare cases draw where no
-// block number reaches.
+// Tag of the words of RandomStream(seed, rank << 32 | round, Purpose::workload). Rare cases have a
+// tag of their own.
 constexpr std::uint32_t kStream =
     0xEu << 28 | std::uint32_t{static_cast<std::uint8_t>(Purpose::workload)} << 20;
 constexpr std::uint32_t kRareStream = kStream | 1u << 19;
@@ -58,7 +58,7 @@ constexpr Ziggurat make_ziggurat() {
 
 constexpr Ziggurat kZiggurat = make_ziggurat();
 
-// A word: 7 bits of layer, and a number in -2^24 .. 2^24 - 1 for the place in it.
+// A word has 7 bits for the layer. The rest is the place in the layer, in -2^24 .. 2^24 - 1.
 constexpr std::size_t layer_of(std::uint32_t word) {
   return word % kLayers;
 }
@@ -73,7 +73,7 @@ constexpr bool is_certain(std::uint32_t word) {
   return (place < 0 ? -place : place) < kZiggurat.certain[layer_of(word)];
 }
 
-// Uniform in (0, 1).
+// Returns a number in (0, 1).
 constexpr double open_unit(std::uint32_t word) {
   return (word + 0.5) * 0x1p-32;
 }
@@ -113,7 +113,8 @@ float NormalField::at(std::size_t element) const {
   return is_certain(word) ? value_of(word) : rare(element, word);
 }
 
-// Counters side by side, each word in a 64-bit lane, so that the compiler can vectorise a round.
+// Computes several Philox blocks side by side. Each word is in a 64-bit lane, so the compiler can
+// vectorise.
 void NormalField::words_of_batch(std::uint64_t first_block,
                                  std::array<std::uint32_t, kBatch>& out) const {
   using Lanes = std::array<std::uint64_t, kBatch / kWords>;

@@ -1,9 +1,9 @@
-// Standard normal numbers by address: element i of the field (seed, rank, round) is a function of
-// these four and nothing else. Made for many at once, where engine/variates.h makes one.
+// Standard normal numbers by address: element i of the field (seed, rank, round) depends on these
+// four only. Faster than engine/variates.h for many numbers at once.
 //
-// Marsaglia and Tsang's ziggurat (2000) on Philox: 24 bits of magnitude within a layer, so values
-// are multiples of at most 2e-7; tails reach beyond 8. Equal on every machine: integers, exp and
-// log of elementary.h, and single-precision products.
+// Marsaglia and Tsang's ziggurat (2000) on Philox, with 24 bits of magnitude in a layer, so values
+// are multiples of at most 2e-7. Tails reach beyond 8. Equal on every machine: it uses integers,
+// elementary.h, and single-precision products.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace leeway::sim {
 
 class NormalField {
  public:
-  // Rounds from kFirstConstant on are for values that a rank draws only once, and not once a round.
+  // Round numbers from here on are for values that a rank draws once per run.
   static constexpr std::uint32_t kFirstConstant = 0xFFFFFF00;
 
   NormalField(std::uint64_t seed, std::uint32_t rank, std::uint32_t round)
@@ -25,7 +25,7 @@ class NormalField {
 
   float at(std::size_t element) const;
 
-  // out[i] = offset[i] + deviation * element i, where offset is out itself.
+  // Adds deviation * element i to out[i], for every i.
   void add_to(std::span<float> out, float deviation) const;
 
  private:

@@ -1,11 +1,11 @@
-// A quadratic bowl for each rank, of the same shape around different centres: the smallest problem
-// on which a tilted estimator ends in a wrong place, and one where that place is known.
+// A quadratic objective for each rank, with the same shape around different centres. On this small
+// problem a biased estimator converges to a wrong point, and that point is known.
 //
 //   f_i(x) = sum_j h_j (x_j - c_ij)^2 / 2
 //
 // h_j grows from 1 / condition to 1 by equal factors. c_ij = c_j + center_deviation z_ij with
 // standard normal c_j and z_ij. All ranks start at 0. The optimum of the mean of all f_i is the
-// mean of the centres, and that mean exceeds its minimum by sum_j h_j (x_j - optimum_j)^2 / 2.
+// mean of the centres. At x this mean is sum_j h_j (x_j - optimum_j)^2 / 2 above its minimum.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@
 
 namespace leeway::sim {
 
-// Measures, of the ranks' final parameters x_r:
+// Its measures, from the ranks' final parameters x_r:
 //   workload.distance_to_optimum  root of the mean over r of |x_r - optimum|^2
 //   workload.objective_gap        mean over r of objective(x_r) - objective(optimum)
 class QuadraticWorkload final : public Workload {
@@ -41,8 +41,8 @@ class QuadraticWorkload final : public Workload {
   double loss(std::uint32_t rank) override;  // objective over its optimum
   std::vector<Measure> measures() override;
 
-  // Gives the fixed point of SGD without noise whose estimator weighs rank i with weights[i], and
-  // how far the objective is above its minimum there.
+  // fixed_point() returns where SGD without noise ends if the estimator gives rank i weights[i].
+  // gap_of() returns how far the objective at x is above its minimum.
   std::vector<float> fixed_point(std::span<const double> weights) const;
   double gap_of(std::span<const float> x) const;
 

@@ -1,4 +1,4 @@
-// The ranks' copies of a model, in one piece of memory, and the step that plain SGD makes on them.
+// All ranks' copies of a model in one array, and the step of plain SGD on them.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@
 
 namespace leeway::sim {
 
-// 16 GiB of float32: more is refused rather than tried.
+// Limit on float32 values in a workload, 16 GiB.
 inline constexpr std::uint64_t kFloatsMax = std::uint64_t{1} << 32;
 
-// Refuses more than kFloatsMax values for all ranks together. Each rank has `floats` of them;
-// `what` names them in the error.
+// Refuses `floats` values per rank if all ranks together have more than kFloatsMax. `what` names
+// the values in the error.
 inline Status check_floats(std::uint64_t ranks, std::uint64_t floats, const char* what) {
   if (floats <= kFloatsMax / ranks) return {};
   return Status::error(StatusCode::kResourceExhausted,

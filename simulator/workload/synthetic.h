@@ -1,5 +1,5 @@
-// Gradients without a model: normal numbers around means that are known, so that the error of any
-// estimate of their average is known, too.
+// Gradients without a model: normal numbers with known means, so the error of any estimate of their
+// average is known, too.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace leeway::sim {
 
 // Element j of rank r in a round is mean + rank_deviation z(r) + deviation z(r, round, j) with
 // independent standard normal z. Measures, over the elements of all results:
-//   workload.expected           what a result without loss is on average: the mean of the ranks'
+//   workload.expected           mean of a result without loss: the mean of the ranks' means
 //   workload.bias               mean of result - expected
 //   workload.error_mean_square  mean of (result - expected)^2; deviation^2 / ranks without loss
 class SyntheticWorkload final : public Workload {

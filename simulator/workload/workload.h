@@ -1,8 +1,8 @@
-// The ranks' computation between the collectives: gradients, and the use of their averages.
+// What ranks compute between collectives: gradients, and what they do with the averages.
 //
-// One object holds all ranks. Parameters are per rank, since replicas may drift. Given the same
-// results the same floats come out on every compiler: no libm where a value is decided (exp and the
-// like are in-tree), sums in a stated order.
+// One object holds all ranks. Each rank has its own parameters, because replicas may drift. From
+// the same results, every compiler computes the same floats: functions such as exp are in-tree, and
+// sums have a fixed order.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace leeway::sim {
 
-// A figure of a run, for summary.json: "workload.error", "workload.perplexity".
+// A figure of a run for summary.json, such as "workload.error" or "workload.perplexity".
 struct Measure {
   std::string name;
   double value = 0;
@@ -29,39 +29,38 @@ class Workload {
 
   virtual std::size_t elements() const = 0;
 
-  // Returns the parameters that `rank` holds, elements() of them; a replica broadcast writes there.
-  // Equal on all ranks at first. Returns none for a workload without a model (synthetic).
+  // Returns the rank's parameters, elements() of them, into which a replica broadcast writes. All
+  // ranks start with the same. Empty for a workload without a model (synthetic).
   virtual std::span<float> parameters(std::uint32_t rank) = 0;
 
-  // The gradient of `rank` in `round`, at its own parameters. A function of (rank, round,
-  // parameters) and nothing else.
+  // Writes the rank's gradient at its own parameters. It depends only on (rank, round, parameters).
   virtual void gradient(std::uint32_t rank, std::uint32_t round, std::span<float> out) = 0;
 
-  // The sum of the gradients of the completed micro-batches. If all are completed, it is gradient()
-  // times their number. By default the micro-batches of a round are all alike.
+  // Writes the sum of the gradients of the completed micro-batches. If all are completed, this is
+  // gradient() times their number. By default all micro-batches of a round have the same gradient.
   virtual void gradient_sum(std::uint32_t rank, std::uint32_t round, MicroBatches micro_batches,
                             std::span<float> out);
 
-  // Makes one optimizer step with the mean gradient of elements offset .. offset + mean.size(), as
-  // `rank` got it. `parameters` is that part of what the rank holds, or of the owner's unrounded
-  // copy. all_reduce: offset 0 and all elements.
+  // Makes one optimizer step. `mean`: the averaged gradient as `rank` has it, from element `offset`
+  // on; after an all_reduce, all elements. `parameters`: the same elements of the rank's
+  // parameters, or of the owner's unrounded copy.
   virtual void update(std::uint32_t rank, std::uint32_t round, std::size_t offset,
                       std::span<const float> mean, std::span<float> parameters) = 0;
 
-  // Returns how good the model of `rank` is now, smaller is better: the objective over its optimum,
-  // or the perplexity. NaN if there is no model.
+  // Returns how bad the rank's model is: the objective above its optimum, or the perplexity. NaN if
+  // there is no model.
   virtual double loss(std::uint32_t rank) = 0;
 
   // Returns the workload's measures. Called at the end of a run.
   virtual std::vector<Measure> measures() = 0;
 };
 
-// Returns the deviation of the sum over the completed micro-batches, if the mean over all planned
-// ones has deviation 1 and their noise is independent. Each micro-batch then has sqrt(planned).
+// Returns the deviation of the sum over the completed micro-batches. The mean over all planned ones
+// has deviation 1, and their noise is independent, so each has sqrt(planned).
 float noise_of_sum(MicroBatches micro_batches);
 
 // Makes synthetic, quadratic and logistic workloads. Returns kUnsupported for gpt, which needs
-// libtorch and is made by the command (tools/leeway/sim).
+// libtorch; the command makes it (tools/leeway/sim).
 Result<std::unique_ptr<Workload>> make_workload(const scenario::Scenario& scenario,
                                                 std::uint64_t seed);
 

@@ -79,7 +79,7 @@ LEEWAY_PCLMUL inline __m128i fold_128(__m128i remainder, __m128i next) {
   return _mm_xor_si128(next, _mm_xor_si128(low, high));
 }
 
-// A remainder of 128 bits is a message of 16 bytes with the same checksum.
+// Reduces 128 bits to 32: they are a message of 16 bytes with the same checksum.
 LEEWAY_PCLMUL inline std::uint32_t reduce_128(__m128i remainder) {
   const std::uint64_t half =
       _mm_crc32_u64(0, static_cast<std::uint64_t>(_mm_cvtsi128_si64(remainder)));
@@ -206,7 +206,7 @@ std::uint32_t crc32c(ByteSpan bytes, std::uint32_t crc) {
 }
 
 std::uint32_t crc32c_prefetching(ByteSpan bytes, ByteSpan next) {
-  // In steps of this size no more cache lines are in flight than the core tracks.
+  // Bytes fetched in a step: no more cache lines in flight than the core tracks.
   constexpr std::size_t kStep = 1024;
   constexpr std::size_t kLine = 64;
   std::uint32_t crc = 0;

@@ -5,9 +5,9 @@
 namespace leeway {
 
 // Returns "NAME=value" strings, with a null at the end; never null itself. As with getenv(), nobody
-// may change the variables meanwhile. The call also sets the `environ` that this library sees, for
-// libraries that were opened along with it and read `environ` themselves (UCX does). They see the
-// same variables until somebody changes them.
+// may change the variables meanwhile. Also sets the `environ` that this library sees, because
+// libraries opened along with it read that (UCX does). They see the same variables until somebody
+// changes them.
 const char* const* environment();
 
 }  // namespace leeway

@@ -33,8 +33,8 @@ void in_parent() {
   kept().mutex.unlock();
 }
 
-// The handler makes only calls that are safe after the fork of a process with threads. A
-// descriptor's number stays open, since the object that has it may still close it.
+// Replaces kept descriptors by /dev/null. Their numbers stay open, since their owners may still
+// close them. Makes only calls that are safe after the fork of a process with threads.
 void in_child() {
   generation.fetch_add(1, std::memory_order_relaxed);
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -6,16 +6,16 @@
 
 namespace leeway::limits {
 
-// Ranks of one communicator. Per-peer state is a few hundred bytes; the transpose schedule keeps
-// N-1 flows open.
+// Most ranks of one communicator. Each rank keeps a few hundred bytes of state for each peer, and
+// may have a flow to every peer open.
 inline constexpr int kPeersMax = 1024;
 
-// Open operations that a report lists on the wire. As many recent failures are kept.
+// Most open operations that a report lists on the wire. As many recent failures are kept.
 inline constexpr int kOpenRoundsMax = 16;
 
-// Collectives of one communicator that are open at the same time; further ones queue at the
-// caller's side. Two entries of every report stay free for a receive and a send, because
-// collectives may wait for those.
+// Most collectives of one communicator that are open at the same time; further ones queue at the
+// caller's side. Every report keeps two entries free for a receive and a send, because collectives
+// may wait for these messages.
 inline constexpr int kOpenCollectivesMax = kOpenRoundsMax - 2;
 
 // Messages (send/recv) may be open in any number. For each tag and direction between two ranks,
@@ -24,31 +24,30 @@ inline constexpr int kOpenCollectivesMax = kOpenRoundsMax - 2;
 inline constexpr int kTalkingMessagesMax = 16;
 
 // Most tags that this rank may use with one peer in the communicator's life. The message numbers of
-// each tag are kept as long, in some 250 bytes.
+// each tag take some 250 bytes for all that time.
 inline constexpr std::size_t kTagsPerPeerMax = std::size_t{1} << 16;
 
-// How far a peer's message number of a tag may be ahead of this rank's own. A number further ahead
-// is not believed.
+// How far a peer's message number of a tag may be ahead of this rank's own, or it is not believed.
 inline constexpr std::uint32_t kMessagesHeardMax = 1u << 24;
 
-// A peer's collective number may be ahead of this rank's own by this much. Numbers are compared
-// modulo 2^32. If this rank believed a number far ahead, all true numbers after it would seem old.
+// A peer's collective number may be ahead of this rank's own by this much, or it is not believed.
+// Numbers are compared modulo 2^32, so after a number far ahead all true ones would seem old.
 inline constexpr std::uint32_t kRoundsAheadMax = 1u << 28;
 
 // A sender answers a flow's repair requests in full until it has repaired this many times the
 // flow's packets, divided by the share of datagrams that arrive. Where bursts fill a short queue,
-// an exact flow needs all of that, because three of four packets are lost. After that a request
-// gets one packet, so that asking costs a peer as much as answering (WIRE 5.7).
+// an exact flow needs all these repairs, because three of four packets are lost. Later requests get
+// one packet each, so that asking costs a peer as much as answering (WIRE 5.7).
 inline constexpr std::uint32_t kRepairsPerPacket = 4;
-// The share that this bound assumes at least, whatever the receiver reports.
+// Least share of datagrams that arrive in this bound, whatever the receiver reports.
 inline constexpr double kRepairedShareMin = 1.0 / 16;
 
-// Probes of one peer that are answered in a round trip. Honest peers probe once in several.
+// Most probes of one peer that are answered in a round trip. Honest peers send fewer than one.
 inline constexpr int kProbeAnswersPerRoundTrip = 8;
 
 // Least and largest weight of a contribution, apart from 0. Weights travel and results are scaled
 // in float32. Sums of a thousand such weights and their reciprocals, scaled by an estimator, stay
-// far within its range.
+// far within the range of float32.
 inline constexpr double kWeightMin = 0x1p-64;
 inline constexpr double kWeightMax = 0x1p64;
 
@@ -59,21 +58,21 @@ inline constexpr int kListedStreamsMax = 8;
 // first those that it lists, then those used last (WIRE 3.12).
 inline constexpr int kReportedStreamsMax = 16;
 
-// Sends to a peer that may be done before the peer has the messages, because these were copied.
-// Copies of small messages take 4 MiB at most.
+// Most sends to a peer that may be done before the peer has the messages, because these were
+// copied. Copies of small messages take 4 MiB at most.
 inline constexpr std::uint32_t kSendsAheadMax = 64;
 
-// Messages given up lately that a report lists, and the number of reports that list each of them. A
-// receiver that missed all of these reports lists its receive again, and is told again.
+// Messages given up lately that a report lists, and the number of reports that list each of them.
+// If a receiver missed all of them, it lists its receive again, and is told again.
 inline constexpr int kGivenUpMax = 4;
 inline constexpr int kGivenUpReports = 4;
 
-// Messages to a peer whose type or length did not match its receive, and are remembered for a
-// receive that is posted later. Of older ones the receiver hears only that they were given up.
+// Most messages to a peer that are remembered, for a receive posted later, because their type or
+// length did not match the receive. Of older ones the receiver hears only that they were given up.
 inline constexpr int kUnmatchedMax = 16;
 
-// Packets that one rank sends another in one half of one operation. 2^22 packets of 1,408 B are 5.9
-// GB a link.
+// Most packets that one rank sends another in one half of one operation. 2^22 packets of 1,408 B
+// are 5.9 GB a link.
 inline constexpr std::uint32_t kFlowPacketsMax = 1u << 22;
 
 // Packets of a chunk, the unit in which complete data are reduced: one word of the arrival bitmap.
@@ -97,8 +96,8 @@ inline constexpr int kLanesMax = 8;
 inline constexpr std::uint64_t kRateMin = 10'000;
 inline constexpr std::uint64_t kRateMax = 1'000'000'000'000;
 
-// Datagrams in flight that a peer's grant always allows (WIRE 3.16). Reports need them to go on,
-// and only a report can raise the grant again.
+// Datagrams in flight that a peer's grant always allows (WIRE 3.16). They keep reports coming, and
+// only a report can raise the grant again.
 inline constexpr std::uint32_t kGrantedDatagramsMin = 4;
 
 // kCodePackets: packets of a flow that one erasure code covers together (WIRE 2.10).
@@ -108,8 +107,8 @@ inline constexpr std::uint32_t kGrantedDatagramsMin = 4;
 // packet is lost.
 inline constexpr std::uint32_t kCodePackets = 128;
 inline constexpr std::uint32_t kCodeParitiesMax = 96;
-// Longest flow that has parity. For longer ones parity would take longer than repair, and owners
-// would need too much memory: contributions stay there until their code is complete.
+// Longest flow that has parity. For longer flows parity would take longer than repair, and owners
+// would need too much memory, because contributions stay there until their code is complete.
 inline constexpr std::uint32_t kCodedFlowPacketsMax = 8192;
 // Flows of up to kEagerPackets packets are sent in copies instead (WIRE 2.12): kCopiesMax at most,
 // and only if one copy to every rank is no more than kCopiedPacketsMax packets.
@@ -127,7 +126,7 @@ inline constexpr std::uint32_t kEagerPackets = 4;
 // packets of two operations. Further ones are counted and dropped (exact flows are repaired).
 inline constexpr std::uint32_t kEarlySlotsPerPeer = 8;
 
-// Bytes of a rank's Hello at the rendezvous. A longer one is not parsed.
+// Most bytes of a rank's Hello at the rendezvous. A longer one is not parsed.
 inline constexpr std::size_t kHelloBytesMax = std::size_t{64} * 1024;
 
 // A rank's address in a transport other than UDP. UCX addresses grow with the host's devices: 100 B
@@ -147,8 +146,7 @@ inline constexpr std::size_t kWelcomeBytesMax =
 inline constexpr std::int64_t kTickNs = 1'000'000;
 
 // Longest silence before a rank asks again, unless a path needs more for a single answer. Time-outs
-// double while the round trip of a long path is unknown. Without this bound they would outlast the
-// deadline once it is known.
+// double while the round trip of a long path is unknown, and could outlast the deadline.
 inline constexpr std::int64_t kBackOffNs = 1'000'000'000;
 
 // A round trip that is longer than expected by this much may mean that a process was paused.

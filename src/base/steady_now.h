@@ -1,4 +1,5 @@
-// The steady clock as an Instant, for rooms that may read a clock: src/core is handed its time.
+// The steady clock as an Instant, for rooms that may read a clock. src/core may not: it is handed
+// the time.
 #pragma once
 
 #include <chrono>

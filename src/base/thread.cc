@@ -101,7 +101,7 @@ Result<Thread> Thread::start(const char* purpose, Work work) {
   Thread made;
   made.state_ = std::make_shared<State>();
   Running& here = running();
-  // The new thread needs this lock to remove its entry, so the entry is there by then.
+  // The new thread needs this lock to remove its entry, so it finds the entry there.
   const std::lock_guard lock(here.mutex);
   if (here.over) {
     made.state_ = nullptr;

@@ -1,8 +1,8 @@
 // Threads of the library. Nothing else in src starts one.
 //
-// The system may have no thread to give. That is a Status which names the limit, and never an
-// exception. A process may end at any moment: exit() asks all these threads to stop, and waits for
-// them, so that no thread runs while objects that it uses are torn down.
+// If the system has no thread to give, a Status names the limit; no exception is thrown. A process
+// may end at any moment: exit() asks all these threads to stop, and waits for them, so that no
+// thread runs while objects that it uses are torn down.
 #pragma once
 
 #include <functional>
@@ -38,7 +38,7 @@ class Thread {
   std::stop_source stop_source() const;
   void request_stop();
   // Returns when the work has returned. On the thread itself, or in a forked child of the process
-  // that has the thread, it gives up the thread instead.
+  // that started it, join() lets the thread go instead.
   void join();
   // Lets the thread go on without a join. exit() still waits for it.
   void detach();

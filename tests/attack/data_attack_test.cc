@@ -1,6 +1,6 @@
-// Attackers without the keys, against the data of a sealed job: each test is one attack. Datagrams
-// that attackers add to the network must change nothing at all: no result, no byte that a member
-// sends, no time. Datagrams that they take away or delay count as loss.
+// Attackers without keys against the data of a sealed job; each test is one attack. Datagrams that
+// they add must change nothing: no result, no byte that a member sends, no time. Datagrams that
+// they remove or delay count as loss.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -27,7 +27,7 @@ struct Outcome {
   Duration took{0};
   std::uint64_t refused = 0;  // datagrams that all members refused
 
-  // Prints an outcome in texts of failures, without the results.
+  // Compares what attacks must not change. They may raise `refused`.
   friend bool operator==(const Outcome& one, const Outcome& other) {
     return one.results == other.results && one.trace == other.trace && one.took == other.took;
   }
@@ -72,7 +72,7 @@ Outcome quiet() {
   return attacked([](SealedJob&) {});
 }
 
-// Puts `extra` datagrams before each datagram of a member.
+// Sends the `extra` datagrams before each datagram of a member.
 Attack adding(std::function<std::vector<Flying>(const Flying&)> extra) {
   return [extra = std::move(extra)](SealedJob& job) {
     job.network = [extra](const Flying& flying) {
@@ -91,7 +91,7 @@ void expect_no_effect(const Attack& attack) {
   EXPECT_TRUE(alone == beside) << "trace " << alone.trace << " and " << beside.trace;
 }
 
-// A process with keys of its own that knows the tag by which the victim knows the member.
+// An attacker with wrong keys who knows the tag by which the victim recognises a member.
 class WrongKeys {
  public:
   WrongKeys() { random_.seed(7); }
@@ -105,7 +105,7 @@ class WrongKeys {
     const Train train{to, plain.size(), plain.size(), {&slice, 1}};
     Bytes out(seal::Associations::sealed_bytes(train));
     own.seal(job.now(), train, out);
-    // A number that may come, one that is long gone, one that is far ahead
+    // Numbers that the receiver may expect, that are long past, and that are far ahead
     const std::uint64_t numbers[] = {1 + random_() % 1000, 1, UINT64_MAX};
     seal::encode_header({.phase = static_cast<std::uint8_t>(random_() % 4),
                          .tag = job.tag_of(from, to),
@@ -118,11 +118,12 @@ class WrongKeys {
   std::mt19937 random_;
 };
 
-// Stranger and neighbour -----------------------------------------------------------------------
+// By strangers and neighbours
+// ----------------------------------------------------------------------
 
 class ForgedDatagram : public ::testing::TestWithParam<std::size_t> {
  protected:
-  // Made once each: one comes with every datagram of the job.
+  // Makes each forgery once, because one accompanies every datagram of the job.
   static const Forgery& forgery(Rank from, Rank to, std::uint32_t round) {
     static std::map<std::tuple<std::size_t, Rank, Rank, std::uint32_t>, Forgery> made;
     const auto key = std::tuple(GetParam(), from, to, round);
@@ -175,7 +176,7 @@ TEST(DataAttack, JunkFloodHasNoEffect) {
   }));
 }
 
-// A stranger could direct every answer that he gets at somebody else.
+// Strangers get no answers, which they could direct at somebody else.
 TEST(DataAttack, NothingThatAStrangerSendsIsAnswered) {
   SealedJob job({.size = kMembers});
   const std::uint32_t before = job.trace();
@@ -190,7 +191,7 @@ TEST(DataAttack, NothingThatAStrangerSendsIsAnswered) {
   EXPECT_EQ(job.trace(), before);
 }
 
-// The attacker sends a member's own datagram from the address of another member.
+// The attacker sends a member's datagram from another member's address.
 TEST(DataAttack, MembersDatagramFromAnotherMembersAddressHasNoEffect) {
   expect_no_effect(adding([](const Flying& seen) {
     const Rank other = kMembers - seen.from - seen.to;
@@ -198,7 +199,7 @@ TEST(DataAttack, MembersDatagramFromAnotherMembersAddressHasNoEffect) {
   }));
 }
 
-// A datagram is also sent to another member, who shares other keys with its sender.
+// Sends each datagram to another member, too, who has other keys with its sender.
 TEST(DataAttack, DatagramLedToAnotherMemberHasNoEffect) {
   expect_no_effect(adding([](const Flying& seen) {
     const Rank other = kMembers - seen.from - seen.to;
@@ -206,14 +207,15 @@ TEST(DataAttack, DatagramLedToAnotherMemberHasNoEffect) {
   }));
 }
 
-// A datagram also goes back to its sender: both directions have keys of their own.
+// Sends each datagram back to its sender, too. The two directions have different keys.
 TEST(DataAttack, DatagramThatComesBackToItsSenderHasNoEffect) {
   expect_no_effect(adding([](const Flying& seen) {
     return std::vector<Flying>{{seen.to, seen.from, seen.bytes, 500us}};
   }));
 }
 
-// On the path: what is added --------------------------------------------------------------------
+// On the path: datagrams are added
+// -----------------------------------------------------------------
 
 TEST(DataAttack, CopiesHaveNoEffect) {
   const Attack copies = [](SealedJob& job) {
@@ -242,7 +244,7 @@ TEST(DataAttack, ReplayOfAllThatWasEverSentHasNoEffect) {
   }));
 }
 
-// Another incarnation of the job, with the same secret, epoch and ranks, has other process keys.
+// An earlier run of the job has the same secret, epoch and ranks, but other process keys.
 TEST(DataAttack, ReplayOfAnEarlierIncarnationHasNoEffect) {
   std::vector<Flying> recorded;
   SealedJob earlier({.size = kMembers, .incarnation = 2});
@@ -258,7 +260,7 @@ TEST(DataAttack, ReplayOfAnEarlierIncarnationHasNoEffect) {
       std::vector<Flying> replays;
       for (int i = 0; i < 4; ++i) {
         Flying old = recorded[next++ % recorded.size()];
-        // Half of them are sent as by an attacker who learned the tags of the new incarnation
+        // Half of them have the new run's tags, as if the attacker had learned these
         if (next % 2 == 0) {
           seal::Header header;
           EXPECT_EQ(seal::decode_header(old.bytes, header), seal::Refusal::none);
@@ -288,7 +290,7 @@ TEST(DataAttack, DamagedCopiesThatComeFirstHaveNoEffect) {
   }));
 }
 
-// Flips each bit of the clear header in turn, in datagrams of every kind.
+// Flips each bit of the clear header in turn, in all kinds of datagrams.
 TEST(DataAttack, HeaderBitsAreAllUnderTheSeal) {
   std::size_t bit = 0;
   expect_no_effect(adding([&bit](const Flying& seen) {
@@ -313,9 +315,11 @@ TEST(DataAttack, TruncatedAndLengthenedCopiesHaveNoEffect) {
   }));
 }
 
-// On the path: what is taken or delayed ----------------------------------------------------------
+// On the path: datagrams are removed or delayed
+// ----------------------------------------------------
 
-// Results of exact calls are right whatever is lost; a lossy one is over at its deadline.
+// Expects right results of exact calls, whatever is lost, and the end of the lossy call at its
+// deadline.
 void expect_only_loss(const Attack& attack) {
   static const Outcome alone = quiet();
   const Outcome beside = attacked(attack);
@@ -352,7 +356,8 @@ TEST(DataAttack, ChosenLossIsLoss) {
   std::size_t count = 0;
   expect_only_loss([&count](SealedJob& job) {
     job.network = [&count](const Flying& flying) {
-      // Takes every second short datagram (reports, ENDs, requests), and every eighth of the rest
+      // Removes every second short datagram (reports, ENDs, requests), and every eighth of the
+      // others
       const bool taken = flying.bytes.size() < 200 ? count++ % 2 == 0 : count++ % 8 == 0;
       return taken ? std::vector<Flying>{} : std::vector<Flying>{flying};
     };

@@ -1,6 +1,6 @@
-// A member that has the right keys and breaks the protocol. The other members end each lossy call
-// within a tick of its deadline, their results are finite, and they send it a bounded number of
-// datagrams. All in virtual time.
+// A member with the right keys that breaks the protocol, in virtual time. The other members must
+// end each lossy call within a tick of its deadline, with finite results, and send the faulty
+// member a bounded number of datagrams.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,10 +20,10 @@ constexpr std::size_t kFaultyElements = 30'000;
 constexpr Duration kFaultyDeadline = 60ms;
 constexpr Duration kTick = 1ms;
 
-// Three members and the faulty one, which takes part in one lossy call after the other.
+// Three honest members and a faulty one make one lossy call after the other.
 class FaultyMember : public ::testing::Test {
  protected:
-  // Makes one call, and checks what is promised to the honest members.
+  // Makes one call, and checks the promises to the honest members.
   void expect_call(Delivery delivery = best_effort(kFaultyDeadline)) {
     sums_.push_back(std::make_unique<Sums>(kFaultyJob, kFaultyElements, delivery));
     Sums& sums = *sums_.back();
@@ -55,7 +55,7 @@ class FaultyMember : public ::testing::Test {
     for (int i = 0; i < count; ++i) expect_call();
   }
 
-  // Messages that the faulty member adds, for each datagram of its own.
+  // Makes the faulty member send a message of `also` before each of its datagrams.
   void says(std::function<Bytes(Rank to, const Bytes& plain)> also) {
     job.betrayal = [also = std::move(also)](Rank from, Rank to, const Bytes& plain) {
       std::vector<Bytes> all = {plain};
@@ -63,7 +63,7 @@ class FaultyMember : public ::testing::Test {
       return all;
     };
   }
-  // Messages that the faulty member sends in place of its datagram.
+  // Makes the faulty member send a message of `instead` in place of each of its datagrams.
   void says_instead(std::function<Bytes(Rank to, Bytes plain)> instead) {
     job.betrayal = [instead = std::move(instead)](Rank from, Rank to, const Bytes& plain) {
       if (from != kFaulty) return std::vector<Bytes>{plain};
@@ -81,7 +81,7 @@ class FaultyMember : public ::testing::Test {
   std::vector<std::unique_ptr<Sums>> sums_;  // read until confirmed
 };
 
-// The header of a data datagram of the faulty member. Returns nullopt for other datagrams.
+// Returns the header of a data datagram, or nullopt for other datagrams.
 std::optional<wire::DataHeader> header_of(const Bytes& plain, wire::Prefix& prefix) {
   wire::DataHeader header;
   ByteSpan payload;
@@ -92,7 +92,7 @@ std::optional<wire::DataHeader> header_of(const Bytes& plain, wire::Prefix& pref
   return header;
 }
 
-// Changes the header of data; other datagrams stay.
+// Changes the header of a data datagram. Other datagrams stay as they are.
 Bytes with_header(Bytes plain, const std::function<void(wire::DataHeader&)>& change) {
   wire::Prefix prefix;
   auto header = header_of(plain, prefix);
@@ -102,10 +102,9 @@ Bytes with_header(Bytes plain, const std::function<void(wire::DataHeader&)>& cha
   return plain;
 }
 
-// Numbers
-// ------------------------------------------------------------------------------------------
+// ---- numbers ----
 
-// Each number is finite; their sum is not.
+// Each contribution is finite, but the sum is not.
 TEST_F(FaultyMember, LargestNumbersReachNoResultAsInfinity) {
   spoil = [](std::vector<float>& mine) {
     std::fill(mine.begin(), mine.end(), std::numeric_limits<float>::max());
@@ -113,7 +112,7 @@ TEST_F(FaultyMember, LargestNumbersReachNoResultAsInfinity) {
   expect_calls(3);
 }
 
-// Contributions with infinities and NaNs among them count as lost.
+// Contributions that contain infinities or NaNs count as lost.
 TEST_F(FaultyMember, NumbersThatAreNoneReachNoResult) {
   spoil = [](std::vector<float>& mine) {
     for (std::size_t i = 0; i < mine.size(); i += 50) mine[i] = i % 100 == 0 ? NAN : -INFINITY;
@@ -140,8 +139,7 @@ INSTANTIATE_TEST_SUITE_P(Each, FaultyWeight,
                                            1e-45f, INFINITY,
                                            std::numeric_limits<float>::quiet_NaN()));
 
-// Claims of its datagrams
-// ---------------------------------------------------------------------------
+// ---- false claims in its datagrams ----
 
 class FaultyClaim : public FaultyMember, public ::testing::WithParamInterface<std::size_t> {};
 
@@ -153,7 +151,7 @@ TEST_P(FaultyClaim, EndsNobodysCalls) {
   for (; round < 4; ++round) expect_call();
 }
 
-// Numbering must go on after the false claim, too: later calls must not be measured by it.
+// Later calls must go on from the right numbers, not from the false ones.
 TEST_P(FaultyClaim, DoesNotOutliveIt) {
   says([](Rank to, const Bytes&) { return forgeries(77, kFaulty, to, 0)[GetParam()].plain; });
   expect_call();
@@ -164,8 +162,8 @@ TEST_P(FaultyClaim, DoesNotOutliveIt) {
 INSTANTIATE_TEST_SUITE_P(Each, FaultyClaim,
                          ::testing::Range<std::size_t>(0, forgeries(77, 0, 1, 0).size()));
 
-// A rank cannot be so far ahead. What a peer says about itself may end an exact call, but none of
-// these claims is believed.
+// A peer's claims about itself may end an exact call. But no rank can be as far ahead as these
+// numbers claim, so they are not believed.
 TEST_F(FaultyMember, NumbersThatJumpEndNoExactCall) {
   constexpr std::uint32_t kFar = 3 * limits::kRoundsAheadMax;
   wire::DataHeader opens{.round = 9, .flow_packets = 4};
@@ -200,7 +198,7 @@ TEST_F(FaultyMember, RandomDatagramsEndNobodysCalls) {
   expect_calls(6);
 }
 
-// The checksum under the seal is right here, so receivers read all fields.
+// The fields are sealed with a right checksum, so receivers read all of them.
 TEST_F(FaultyMember, RandomFieldsEndNobodysCalls) {
   std::mt19937 random(29);
   says_instead([&random](Rank, Bytes plain) {
@@ -231,9 +229,9 @@ TEST_F(FaultyMember, RandomFieldsEndNobodysCalls) {
   expect_calls(6);
 }
 
-// Datagrams that the faulty member makes others send -------------------------------------------
+// ---- datagrams that the faulty member makes others send ----
 
-// Changes the faulty member's datagram so that it tells nothing of what the member has settled.
+// Removes from the faulty member's datagram what it says about rounds that it has settled.
 Bytes unsettled(Bytes plain) {
   wire::Prefix prefix;
   wire::Report report;
@@ -249,8 +247,7 @@ Bytes unsettled(Bytes plain) {
   return plain;
 }
 
-// The faulty member asks for its part again in each of its datagrams, and never confirms that it
-// has it.
+// Each datagram of the faulty member requests its data again, and never confirms them.
 TEST_F(FaultyMember, RepairRequestsAreAnsweredFourTimesAndThenOneByOne) {
   constexpr std::uint32_t kPackets = 56;  // length of the flow from a member to the faulty one
   std::uint16_t requests = 0;
@@ -280,8 +277,7 @@ TEST_F(FaultyMember, ProbesAreAnsweredEightTimesARoundTrip) {
             (kRoundTrips + 1) * limits::kProbeAnswersPerRoundTrip);
 }
 
-// Silence
-// --------------------------------------------------------------------------------------------
+// ---- silence ----
 
 TEST_F(FaultyMember, SilenceCostsTheDeadline) {
   says_instead([](Rank, const Bytes&) { return Bytes(); });
@@ -293,7 +289,7 @@ TEST_F(FaultyMember, SilenceToOneMemberOnlyCostsTheDeadline) {
   expect_calls(3);
 }
 
-// The faulty member is alive and takes part, but sends no data.
+// The faulty member is alive and takes part in the protocol, but sends no data.
 TEST_F(FaultyMember, DataHeldBackCostTheDeadline) {
   says_instead([](Rank, Bytes plain) {
     wire::Prefix prefix;
@@ -302,8 +298,8 @@ TEST_F(FaultyMember, DataHeldBackCostTheDeadline) {
   expect_calls(3);
 }
 
-// The others take the silent member for dead after the peer time-out. Their exact calls end, and
-// name it.
+// After the peer time-out the others give the silent member up. Their exact calls end with an error
+// that names it.
 TEST_F(FaultyMember, SilenceEndsExactCallsByThePeerTimeout) {
   says_instead([](Rank, const Bytes&) { return Bytes(); });
   Sums sums(kFaultyJob, kFaultyElements, exact());

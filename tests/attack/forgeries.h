@@ -1,5 +1,5 @@
-// Datagrams that would do harm if anybody believed them. Their maker knows the wire format, the
-// epoch and every number.
+// Datagrams that would do harm if a receiver believed them. Their maker knows the wire format, the
+// epoch and all numbers.
 #pragma once
 
 #include <bit>
@@ -44,7 +44,7 @@ inline Bytes repair_of(const wire::Prefix& prefix, const wire::Repair& repair) {
       [&](MutableByteSpan out) { return wire::encode_repair(prefix, repair, words, out); });
 }
 
-// `round`: number of an operation that is open at the receiver.
+// `round`: the number of an operation that is open at the receiver.
 inline std::vector<Forgery> forgeries(std::uint32_t epoch, Rank from, Rank to,
                                       std::uint32_t round) {
   using wire::PacketType;

@@ -1,5 +1,5 @@
-// Strangers while ranks with a secret meet: nothing that they send ends the job, or takes part.
-// Each test is one attack; the job of four ranks must start beside it.
+// Strangers while ranks with a secret meet. Nothing that they send may end the job or take part in
+// it. Each test is one attack, during which a job of four ranks must start.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
@@ -33,14 +33,14 @@ LocalConfiguration member(int rank, std::uint16_t port, std::string_view secrets
   return local;
 }
 
-// A job that has begun to meet, and whose last rank comes when the test says so.
+// A job whose last rank comes when the test says so; the others have begun to meet.
 class Job {
  public:
   explicit Job(std::uint16_t port) : port_(port) {
     for (int rank = 0; rank + 1 < kRanks; ++rank) joining_.push_back(join(member(rank, port)));
   }
 
-  // Lets the last rank come; all must be in one group.
+  // Starts the last rank. Expects that all ranks are in one group.
   void expect_start() {
     joining_.push_back(join(member(kRanks - 1, port_)));
     std::vector<Group> groups;
@@ -57,7 +57,7 @@ class Job {
   std::vector<Joining> joining_;
 };
 
-// The first bytes of a client that holds these secrets.
+// Returns the first TLS message of a client that holds these secrets.
 std::string client_hello(std::string_view secrets) {
   const auto context = *keys::TlsContext::make(identity_with(secrets)->secrets);
   keys::TlsSession session(context, keys::TlsSession::Side::client);
@@ -65,13 +65,13 @@ std::string client_hello(std::string_view secrets) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// A request for which the server of a job without a secret would end the meeting.
+// Returns a request that would end the meeting at a server without a secret.
 std::string misfit() {
   const MeetingKeys keys(configuration(1, kRanks, 1));
   return greeting() + request_of(StoreOperation::put, keys.root(), "not an invitation");
 }
 
-// A folder's file with one secret line, gone with the object.
+// A secret file that the destructor deletes.
 class KeyFile {
  public:
   explicit KeyFile(char digit)
@@ -107,7 +107,7 @@ TEST(JoinAttack, JobStartsBesideAFloodOfJunk) {
 TEST(JoinAttack, JobStartsBesideAFloodOfHandshakesThatAreNeverFinished) {
   const std::uint16_t port = free_port();
   Job job(port);
-  // A recording: the first message of a connection is no secret.
+  // Attackers can replay the first message of a connection, which is not secret.
   const Flood flood(port, saying(client_hello("1")));
   flood.await(kFloodConnections);
   job.expect_start();
@@ -128,7 +128,7 @@ TEST(JoinAttack, JobStartsBesideConnectionsThatAreHeldAndSayNothing) {
   job.expect_start();
 }
 
-// Slow-loris: each began a record of TLS and never ends it.
+// Slow-loris: each connection begins a TLS record and never ends it.
 TEST(JoinAttack, JobStartsBesideConnectionsThatDrip) {
   const std::uint16_t port = free_port();
   Job job(port);
@@ -160,11 +160,11 @@ TEST(JoinAttack, ProcessWithoutASecretIsToldWhatItLacks) {
   job.expect_start();
 }
 
-// Repeats all that one rank said on another connection, which would claim a rank twice.
+// Replays on another connection all that one rank said. It would claim a rank twice.
 TEST(JoinAttack, ReplayedConversationIsNotHeard) {
   const std::uint16_t port = free_port();
   Job job(port);
-  // A forwarder that writes down what the last rank says.
+  // This forwarder records what the last rank says.
   const std::uint16_t tapped = free_port();
   asio::io_context io;
   tcp::acceptor acceptor(io, loopback(tapped));
@@ -200,7 +200,7 @@ TEST(JoinAttack, ReplayedConversationIsNotHeard) {
   });
   LocalConfiguration last = member(kRanks - 1, tapped);
   last.join_timeout = 2s;
-  // The impostor looks for an invitation to another name, so that the job goes on waiting.
+  // The recorded rank looks for another job's name, so this job goes on waiting.
   last.name = "nobody";
   EXPECT_FALSE(join_group(last).ok());
   tap.join();
@@ -212,7 +212,7 @@ TEST(JoinAttack, ReplayedConversationIsNotHeard) {
   job.expect_start();
 }
 
-// An impostor has rank 0's port first, and is gone when the real rank 0 comes.
+// An impostor holds rank 0's port first, and is gone when the real rank 0 comes.
 TEST(JoinAttack, ImpostorInRankZerosPlaceIsWaitedOut) {
   const std::uint16_t port = free_port();
   std::vector<Joining> guests;
@@ -234,7 +234,7 @@ TEST(JoinAttack, ImpostorInRankZerosPlaceIsWaitedOut) {
   }
 }
 
-// Unlike a stranger, a member may end the meeting, and all ranks are told why.
+// Unlike a stranger, a process with the secret may end the meeting. All ranks are told why.
 TEST(JoinAttack, MisfitThatKnowsTheSecretEndsTheMeetingForAll) {
   const std::uint16_t port = free_port();
   std::vector<Joining> joining;
@@ -271,7 +271,7 @@ LocalConfiguration with_certificates(int rank, std::uint16_t port,
   return local;
 }
 
-// Shows its own certificate, and accepts the server's, whatever it is.
+// Connects with its own certificate, and accepts any server's.
 void try_to_enter(std::uint16_t port, const keys::CertificateFiles& files) {
   SSL_CTX* const context = ::SSL_CTX_new(::TLS_client_method());
   ::SSL_CTX_use_certificate_file(context, files.certificate.c_str(), SSL_FILETYPE_PEM);
@@ -295,12 +295,12 @@ class CertificateAttack : public ::testing::Test {
   CertificateAttack() {
     for (int rank = 0; rank + 1 < kRanks; ++rank)
       joining_.push_back(join(with_certificates(rank, port_, authority_.member_of("a"))));
-    LoopbackPeer(port_, "");  // once the server is there
+    LoopbackPeer(port_, "");  // returns when the server is there
   }
   void expect_start() {
     joining_.push_back(join(with_certificates(kRanks - 1, port_, authority_.member_of("a"))));
-    // Rank 0's server ends with its group, so the groups live until the slower ranks of a busy
-    // machine have read it.
+    // Groups live until all ranks are done, because rank 0's server ends with its group, and slower
+    // ranks may still read from it.
     std::vector<Result<Group>> groups;
     for (Joining& one : joining_) {
       groups.push_back(one.get());
@@ -342,7 +342,7 @@ TEST_F(CertificateAttack, FloodsOfJunkAndUnfinishedHandshakesDoNotPreventTheStar
   expect_start();
 }
 
-// A guest that a proven rank 0 does not take is told why at once, and needs no time-out.
+// If rank 0 refuses a joining rank that trusts it, this rank learns why at once.
 TEST_F(CertificateAttack, GuestThatIsNotTakenIsToldAtOnce) {
   keys::Authority second("second");
   keys::CertificateFiles files = second.member_of("a");

@@ -1,5 +1,6 @@
-// How long a job takes to start beside strangers, and what they cost rank 0's process. Prints a
-// line for each attack: medians of starts of 4 ranks, quiet and attacked in turn, and memory.
+// Measures how long a job takes to start while strangers attack, and what they cost rank 0's
+// process. Prints a line for each attack: medians over starts of 4 ranks, quiet and attacked in
+// turn, and memory.
 //   join_flood_bench [STARTS [HELD CONNECTIONS]]
 #include <sched.h>
 #include <sys/resource.h>
@@ -23,7 +24,8 @@ using namespace rendezvous;
 
 constexpr int kRanks = 4;
 
-// Milliseconds from the first call of join_group() to the last rank's return. 0 if it failed.
+// Returns the ms from the first call of join_group() until the last rank's returned; 0 if one
+// failed.
 double start_job(std::uint16_t port, const std::shared_ptr<const keys::OwnIdentity>& identity) {
   const Stopwatch watch;
   std::vector<Joining> joining;
@@ -58,8 +60,8 @@ int last_core() {
   return static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)) - 1;
 }
 
-// Attackers get the last core to themselves, as if they were another machine. They also pay for the
-// kernel's work on what they send to loopback.
+// Keeps this process on these cores. Attackers get the last core, as if they were another machine,
+// and so pay for the kernel's work on what they send.
 void run_on(int first, int last) {
   cpu_set_t cores;
   CPU_ZERO(&cores);
@@ -67,7 +69,7 @@ void run_on(int first, int last) {
   (void)::sched_setaffinity(0, sizeof cores, &cores);
 }
 
-// Attackers in a process of their own, so that what they cost is not counted.
+// Starts attackers in a process of their own, so that their cost is not counted.
 template <typename Attack>
 pid_t launch(Attack attack) {
   const pid_t child = ::fork();
@@ -108,7 +110,7 @@ std::string hello_of_secret(std::string_view secrets) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// The cost of the secret itself, without strangers.
+// Measures what the secret itself costs, without strangers.
 void compare_with_plain(int starts, const std::shared_ptr<const keys::OwnIdentity>& identity) {
   std::vector<double> plain;
   std::vector<double> secret;
@@ -128,7 +130,7 @@ int run(int starts, int held) {
   const std::uint16_t port = free_port();
   const auto identity = identity_with("1");
   compare_with_plain(starts, identity);
-  // A server that is there all the time, as another group of the process would have it.
+  // This server runs all the time, as if another group of the process used it.
   const auto security = make_tcp_security(identity->secrets, false);
   const auto server = shared_server({"127.0.0.1", port}, {}, *security, nullptr);
   if (!server.ok()) return 1;

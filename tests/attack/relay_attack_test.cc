@@ -1,5 +1,5 @@
-// Relays as targets and as attackers: strangers who send datagrams that look relayed, members who
-// ask for floods, relays that drop, alter and repeat.
+// Relays as targets and as attackers: strangers send datagrams that look relayed, members request
+// floods, relays drop, alter and repeat datagrams.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -45,7 +45,7 @@ class RelayAttack : public ::testing::Test {
   std::mt19937 random_{5};
 };
 
-// Relays forward neither junk nor datagrams that a process with other keys sealed.
+// Relays forward neither junk nor datagrams sealed with wrong keys.
 TEST_F(RelayAttack, AStrangersDatagramsAreNotForwardedAndNotAnswered) {
   const std::uint64_t before = forwarded(group_);
   std::uint64_t to_stranger = 0;
@@ -55,7 +55,7 @@ TEST_F(RelayAttack, AStrangersDatagramsAreNotForwardedAndNotAnswered) {
     sent += one.from == RelayGroup::address_of(kRelay) && one.bytes.size() > 200;
     return std::vector{one};
   };
-  // Keys with the member's tags, but another secret.
+  // Keys with the member's tags, but made from another secret.
   seal::PairKeys keys = RelayGroup::keys_of(1, kRelay);
   keys.root.fill(std::byte{9});
   seal::Associations own;
@@ -80,7 +80,7 @@ TEST_F(RelayAttack, AStrangersDatagramsAreNotForwardedAndNotAnswered) {
   EXPECT_GE(group_.counter(kRelay, "refused_forged"), 1400u);
 }
 
-// A copy of a member's request is not forwarded again.
+// Each request to the relay is sent twice; the copy must not be forwarded.
 TEST_F(RelayAttack, ACopiedRequestIsForwardedOnce) {
   group_.network = [](const RelayedDatagram& one) {
     std::vector<RelayedDatagram> all = {one};
@@ -137,7 +137,7 @@ TEST_F(RelayAttack, AMemberReachesNobodyWhoIsNoMember) {
     member.seal_path_message(kRelay, ByteSpan(message), sealed);
     group_.inject({RelayGroup::address_of(1), RelayGroup::address_of(kRelay), sealed});
   };
-  // Past the numbers that the sender used.
+  // 2000 requests, so that numbers exceed those that the sender has used.
   for (int i = 0; i < 2000; ++i) ask_for(RelayGroup::name_of(77));
   for (int i = 0; i < 100; ++i) ask_for(RelayGroup::name_of(1));  // and to itself
   for (int i = 0; i < 100; ++i) ask_for(RelayGroup::name_of(kRelay));
@@ -146,8 +146,7 @@ TEST_F(RelayAttack, AMemberReachesNobodyWhoIsNoMember) {
   EXPECT_GE(group_.counter(kRelay, "forwarding_refused_target") - refused, 2000u);
 }
 
-// WIRE 9.10: neither a message that a stranger made has an effect, nor one of a member that is no
-// relay.
+// WIRE 9.10: a share message has no effect if a stranger made it, or a member that is no relay.
 TEST_F(RelayAttack, NobodyButItsRelaySlowsAProcessDown) {
   Bytes message(seal::kShareMessageBytes);
   seal::encode_share_message({.refused = 0, .bytes_per_second = 1}, message);
@@ -177,8 +176,8 @@ TEST_F(RelayAttack, NobodyButItsRelaySlowsAProcessDown) {
   EXPECT_FALSE(group_.at(1).poll_share());
 }
 
-// A relay that is a member and misbehaves. It answers challenges at its own address, so it is
-// chosen as a relay.
+// A member that is a relay and misbehaves. It answers challenges at its own address, so it is
+// chosen.
 class BadRelay {
  public:
   explicit BadRelay(RelayGroup& group) : group_(group) {
@@ -200,7 +199,8 @@ class BadRelay {
     say(to, message);
   }
 
-  // The datagrams that it sends on in place of one that a member sealed for the other.
+  // Returns the datagrams that the relay forwards in place of `inner`, which one member sealed for
+  // another.
   std::function<std::vector<Bytes>(const Bytes& inner)> betrays;
 
  private:
@@ -244,7 +244,7 @@ class RelayThatIsBad : public ::testing::Test {
  protected:
   RelayThatIsBad() : relay_(group_) { group_.cut(1, 2); }
 
-  // Sends 50 datagrams. Returns those that the receiver's core is given.
+  // Sends 50 datagrams through the relay. Returns those that the receiver's core gets.
   std::vector<Bytes> exchange() {
     relay_.betrays = [](const Bytes& inner) { return std::vector<Bytes>{inner}; };
     group_.run(1200ms);
@@ -303,7 +303,7 @@ TEST_F(RelayThatIsBad, RepeatingChangesNothing) {
   for (int i = 0; i < 50; ++i) EXPECT_EQ(heard[static_cast<std::size_t>(i)], numbered(i));
 }
 
-// A datagram that itself asks to be relayed goes nowhere.
+// A relayed datagram that asks to be relayed again is dropped.
 TEST_F(RelayThatIsBad, SendingBackAndNestingChangesNothing) {
   bad_ = [](const Bytes& inner) {
     Bytes nested(seal::kRelayHeadBytes);
@@ -326,12 +326,12 @@ TEST_F(RelayThatIsBad, SayingThatItRelaysNothingSlowsDownWhatGoesThroughItAlone)
   EXPECT_EQ(share->relay, kRelay);
   EXPECT_EQ(share->bytes_per_second, seal::RelayShares::kLeast);
   EXPECT_FALSE(group_.at(1).poll_share());
-  // Claims more refused datagrams than were sent.
+  // The second message claims more refused datagrams than were sent, so it is refused.
   EXPECT_EQ(group_.counter(1, "relay_words_refused"), 1u);
 }
 
-// The relay drops everything. The two members would leave it if there were another relay. Here
-// there is none, so they ask for a path of their own, and for help.
+// The relay drops everything. The members would change to another relay; there is none, so they ask
+// for a path of their own, and for help.
 TEST_F(RelayThatIsBad, DroppingEverythingIsFoundOut) {
   group_.set_busy(true);
   bad_ = [](const Bytes&) { return std::vector<Bytes>(); };

@@ -1,6 +1,6 @@
-// A job of a few members in virtual time: the shipping core (src/core/collective) over the shipping
-// seal (src/security/seal), and a network between them on which an attacker stands. Deterministic:
-// two jobs that were attacked without effect sent the same bytes at the same times.
+// A job of a few members in virtual time: the library's core (src/core/collective) and seal
+// (src/security/seal), on a network in which an attacker acts. Deterministic: if attacks have no
+// effect, two jobs send the same bytes at the same times.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using Bytes = std::vector<std::byte>;
 struct JobSetup {
   int size = 4;
   CongestionControl control = CongestionControl::none;
-  // Processes of another incarnation have other keys; the secret is the same.
+  // With another number, processes have other keys, made from the same secret.
   unsigned incarnation = 1;
   std::uint32_t epoch = 77;
   std::size_t datagram_bytes = 600;
@@ -49,10 +49,10 @@ class SealedJob {
     }
   }
 
-  // Sees each datagram that a process gives to the network. The datagrams that it returns travel in
-  // its place.
+  // Called for each datagram that a process sends. The datagrams that it returns travel instead.
   std::function<std::vector<Flying>(const Flying&)> network;
-  // Messages that a faulty member sends in place of a plain datagram of its own.
+  // Called for each plain datagram before it is sealed. The messages that it returns are sent
+  // instead, as by a faulty member.
   std::function<std::vector<Bytes>(Rank from, Rank to, const Bytes& plain)> betrayal;
 
   collective::Engine& engine(Rank rank) { return members_[rank]->member->engine(); }
@@ -61,13 +61,13 @@ class SealedJob {
     return engine(rank).endpoint().counters();
   }
   Instant now() const { return now_; }
-  // Checksum of all bytes that these processes sent, and of the times when they did.
+  // Returns a checksum of all bytes that these processes sent, and of the times.
   std::uint32_t trace() const { return trace_; }
   std::uint64_t bytes_between(Rank from, Rank to) const {
     const auto found = bytes_.find({from, to});
     return found == bytes_.end() ? 0 : found->second;
   }
-  // The peer's name for datagrams from this rank.
+  // Returns the tag by which `to` recognises datagrams of `from`.
   std::uint32_t tag_of(Rank from, Rank to) const { return keys(from, to).outbound_tag; }
 
   collective::Request& submit(Rank rank, const collective::OperationSpec& spec) {
@@ -81,7 +81,6 @@ class SealedJob {
     return request;
   }
 
-  // Lets time pass until `done`, or until the limit.
   bool run_until(const std::function<bool()>& done, Duration limit) {
     const Instant end = now_ + limit;
     while (!done()) {
@@ -104,9 +103,8 @@ class SealedJob {
     run_until([] { return false; }, time);
   }
 
-  // Puts a datagram on the network.
   void inject(Flying flying) { flights_.emplace((now_ + flying.delay).ns, std::move(flying)); }
-  // Sends a message of a member that has gone bad, properly sealed.
+  // Sends a message of a faulty member, properly sealed.
   void say(Rank from, Rank to, const Bytes& plain) { fly(from, to, sealed_by(from, to, plain)); }
 
   Bytes sealed_by(Rank from, Rank to, const Bytes& plain) {

@@ -1,5 +1,5 @@
-// Strangers at a rendezvous: connections over loopback, on threads of their own. They send the
-// bytes that a test gives, repeatedly or never.
+// Strangers at a rendezvous: connections over loopback on threads of their own, which send the
+// test's bytes, repeatedly or not at all.
 #pragma once
 
 #include <atomic>
@@ -15,10 +15,10 @@ namespace leeway::attack {
 using asio::ip::tcp;
 using rendezvous::loopback;
 
-// Connects to a port over and over until the object is destroyed, also while nobody listens.
+// Connects to a port again and again until it is destroyed, even while nobody listens.
 class Flood {
  public:
-  // `say` is called with each connection, which is closed after it.
+  // `say` is called with each connection, which is then closed.
   Flood(std::uint16_t port, std::function<void(tcp::socket&)> say)
       : thread_([this, port, say = std::move(say)] { run(port, say); }) {}
   ~Flood() {
@@ -26,7 +26,6 @@ class Flood {
     thread_.join();
   }
   std::uint64_t connections() const { return connections_; }
-  // Waits until `connections` connections were made.
   void await(std::uint64_t connections) const {
     while (connections_ < connections) std::this_thread::yield();
   }
@@ -43,7 +42,7 @@ class Flood {
         continue;
       }
       say(socket);
-      // Closes by a reset. Otherwise the port would wait for a minute.
+      // Closes by a reset, because a normal close would block the port for a minute.
       socket.set_option(asio::socket_base::linger(true, 0), error);
       ++connections_;
     }
@@ -54,7 +53,6 @@ class Flood {
   std::thread thread_;
 };
 
-// Says these bytes.
 inline std::function<void(tcp::socket&)> saying(std::string bytes) {
   return [bytes = std::move(bytes)](tcp::socket& socket) {
     std::error_code ignored;
@@ -62,7 +60,7 @@ inline std::function<void(tcp::socket&)> saying(std::string bytes) {
   };
 }
 
-// Connections that stay open and say these bytes at their beginning and nothing more.
+// Connections that send these bytes once and then stay open.
 class Held {
  public:
   Held(std::uint16_t port, int count, const std::string& bytes) {

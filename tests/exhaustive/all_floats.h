@@ -1,5 +1,5 @@
-// All floats, divided among all processors, and the nearest code of each as a staircase: magnitudes
-// rise, so their codes rise, and the search needs only a look at the next step.
+// Divides all floats among all processors. Represents the nearest code of each float as a
+// staircase: codes rise with magnitudes, so a search only looks at the next step.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ inline float from_bits(std::uint32_t bits) {
 // steps[c] is the smallest magnitude, as float bits, whose code is above c.
 using Steps = std::vector<std::uint32_t>;
 
-// Ties go to the even code, so a tie goes up from an odd one.
+// A tie goes to the even code: up from an odd code, and down from an even one.
 inline std::uint32_t step_at(double middle, bool tie_goes_up) {
   auto at =
       static_cast<float>(middle);  // every midpoint used here is a float, but for bfloat16's first
@@ -43,8 +43,8 @@ inline Steps steps_between(const std::vector<double>& magnitudes) {
 
 // ---- all floats, on all processors ----
 
-// Calls check(begin, end) on disjoint ranges of magnitude bits that cover 0 .. past, one range a
-// processor. Sums the results.
+// Calls check(begin, end) on disjoint ranges of magnitude bits that cover 0 .. past, one range for
+// each processor. Returns the sum of the results.
 template <typename Check>
 std::uint64_t sum_over_magnitudes(Check check, std::uint32_t past = kMagnitudes) {
   const std::uint32_t threads = std::max(1u, std::thread::hardware_concurrency());

@@ -1,7 +1,7 @@
-// Converts all 2^32 floats to every small element format and compares each code with the nearest
-// value found independently, and with the CUDA toolkit's conversion where its headers were found;
-// and sends every float up to the largest element through this processor's MX encoders. Too long
-// for a test run (minutes of processor time), so a program of its own:
+// Converts all 2^32 floats to every small element format. Compares each code with the nearest
+// value, found independently, and with the CUDA toolkit's conversion if its headers exist. Also
+// encodes every float up to the largest element by this processor's MX encoders. Takes minutes of
+// processor time, so it is not a test but a program:
 //
 //   codec_exhaustive                all formats; exit status 1 if any code differs
 //   codec_exhaustive --dump FORMAT  codes of every 2,017th float, a byte each, for other oracles
@@ -30,14 +30,15 @@ namespace {
 constexpr std::uint32_t kInfinityBits = 0x7F800000;
 constexpr std::uint64_t kDumpStride = 2017;
 
-// IEEE formats: the code after the largest finite value is infinity, reached half a step above it.
+// For IEEE formats: the code after the largest finite value is infinity. It begins half a step
+// above that value.
 Steps steps_with_infinity(int mantissa_bits, int bias) {
   const int infinity = (2 * bias + 1) << mantissa_bits;
   return steps_between(float_magnitudes(mantissa_bits, bias, infinity));
 }
 
-// Number of floats of both signs whose code is not the one that the staircase and nan_is_right
-// give.
+// Returns the number of floats of both signs whose code differs from the staircase's, or for NaNs
+// fails `nan_is_right`.
 template <typename Encode, typename NanIsRight>
 std::uint64_t count_not_nearest(const Steps& steps, int sign_bit, Encode encode,
                                 NanIsRight nan_is_right) {
@@ -83,8 +84,8 @@ class Line {
   std::uint64_t wrong_ = 0;
 };
 
-// The format as a template argument: its shifts and masks become constants of the loop. `encoder`
-// is the codec whose blocks hold such elements, or native.
+// Checks one element format, a template argument so that its shifts and masks are constants in the
+// loop. `encoder`: the codec whose blocks hold such elements, or native.
 template <Minifloat format>
 bool check_element(const ElementTable& table, Codec encoder) {
   Line line(table.name.c_str());

@@ -1,11 +1,11 @@
-// Sends many elements through every kernel of src/interop/device_codec and compares each byte, and
-// each bit of what is decoded and summed, with src/math/codec. Minutes for each codec, so a program
-// of its own.
+// Sends many elements through every kernel of src/interop/device_codec. Compares each encoded byte,
+// and each bit of decoded values and sums, with src/math/codec. Takes minutes for each codec, so it
+// is a program and not a test.
 //
 //   device_codec_check [--elements COUNT] [--codec NAME] [--device]
 //
-// The kernels run as functions of the host; with --device on the first GPU, by way of the CUDA
-// driver. Exit status 1 if anything differs, 77 if there is no GPU.
+// The kernels run as host functions; with --device on the first GPU, through the CUDA driver. Exit
+// status 1 if anything differs, 77 if there is no GPU.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -32,14 +32,14 @@ namespace {
 constexpr std::uint64_t kBatch = std::uint64_t{1} << 20;
 constexpr int kSkipped = 77;
 
-// ---- who runs kernels ----
+// ---- where kernels run ----
 
 class Machine {
  public:
   virtual ~Machine() = default;
-  // Addresses in jobs are host addresses, here and below.
+  // Jobs hold host addresses here and below.
   virtual void encode(const codec::Format& format, const EncodeJob& job) = 0;
-  // Adds one contribution of encoded packets with one factor for all.
+  // Adds one encoded contribution, with one factor for all packets.
   virtual void accumulate(const codec::Format& format, const SumJob& job) = 0;
 };
 
@@ -98,9 +98,9 @@ class Gpu final : public Machine {
   DeviceMemory factors_;
 };
 
-// ---- what is sent ----
+// ---- test data ----
 
-// Steele, Lea, Flood: SplitMix64.
+// SplitMix64 (Steele, Lea, Flood).
 std::uint64_t random_bits(std::uint64_t i) {
   std::uint64_t z = i * 0x9E3779B97F4A7C15;
   z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;
@@ -108,8 +108,8 @@ std::uint64_t random_bits(std::uint64_t i) {
   return z ^ z >> 31;
 }
 
-// Values by batch: gradients of some spread, any finite bits, ties, and each of these with special
-// values among them.
+// Returns a value. Batches alternate: gradients of some spread, any finite bits, ties, and each of
+// these with some special values.
 float value(std::uint64_t batch, std::uint64_t i) {
   const std::uint64_t bits = random_bits(batch * kBatch + i);
   const auto low = static_cast<std::uint32_t>(bits);
@@ -131,9 +131,9 @@ float value(std::uint64_t batch, std::uint64_t i) {
   }
 }
 
-// ---- comparing ----
+// ---- comparison ----
 
-// Number of bytes that differ between two arrays. If `floats`, NaNs of any payload are equal.
+// Returns the number of bytes that differ. `floats`: all NaNs are equal, whatever their payload.
 std::uint64_t differences(std::span<const std::byte> a, std::span<const std::byte> b, bool floats) {
   if (a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0) return 0;
   std::uint64_t different = 0;
@@ -148,7 +148,7 @@ std::uint64_t differences(std::span<const std::byte> a, std::span<const std::byt
   return different;
 }
 
-// Computes the sum of the same contribution by src/math/codec.
+// Computes the same sum as Machine::accumulate() by src/math/codec.
 void accumulate_by_definition(const codec::Format& format, const Packets& packets,
                               std::span<const std::byte> encoded, float factor,
                               std::span<float> sum) {
@@ -164,7 +164,7 @@ class Check {
   Check(Machine& machine, const CodecOptions& options)
       : machine_(machine), format_(codec::format_of(options, DataType::f32)) {}
 
-  // Differences over so many elements, in batches of packets of several lengths.
+  // Returns the number of differences over `elements` elements, in packets of several lengths.
   std::uint64_t run(std::uint64_t elements) {
     std::uint64_t different = 0;
     for (std::uint64_t batch = 0; batch * kBatch < elements; ++batch) {
@@ -211,7 +211,6 @@ class Check {
   std::vector<std::byte> encoded_;
 };
 
-// False: something differs.
 bool check(Machine& machine, std::uint64_t elements, std::string_view only) {
   bool equal = true;
   for (const CodecOptions& options : every_option_on_devices()) {
@@ -262,7 +261,7 @@ int check_device(const Arguments& arguments) {
   const auto context = device::context_of(**driver, 0);
   if (!context.ok()) return std::printf("%s\n", context.status().c_str()), 1;
   const device::ContextScope scope(**driver, context->context);
-  // The driver double has kernels only if we give it some.
+  // The CUDA double has no kernels of its own.
   void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   const bool is_double = register_host_kernels(library);
   const auto kernels = Kernels::load(**driver);

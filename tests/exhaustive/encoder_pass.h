@@ -1,5 +1,5 @@
-// Every float up to an element format's largest value through the MX encoder of this processor, in
-// blocks whose scale is 1.
+// Encodes every float up to an element format's largest value by this processor's MX encoder, in
+// blocks with scale 1.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace leeway::codec {
 
-// Number of elements of either sign, or of scales, that are not as `steps` says. `codec` is one of
-// the MX formats.
+// Returns how many elements of either sign, or scales, differ from `steps`. `codec` must be an MX
+// format.
 std::uint64_t count_encoder_differences(Codec codec, const Steps& steps);
 
 }  // namespace leeway::codec

@@ -1,6 +1,6 @@
-// Tensors beyond 2^32 bytes and elements between two ranks of this process: every byte is checked.
-// Needs 9 GiB of memory, some minutes, and is no part of ctest. Prints what it did; exits with 1
-// where a byte is wrong.
+// Tensors of more than 2^32 bytes and elements, between two ranks of this process; every byte is
+// checked. Needs 9 GiB of memory and some minutes, so ctest does not run it. Exits with 1 if a byte
+// is wrong.
 #include <cstdio>
 #include <memory>
 #include <thread>
@@ -14,7 +14,7 @@ using namespace leeway;
 
 constexpr std::size_t kElements = (std::size_t{1} << 32) + 12'345;
 
-// Different in every 2^32 elements.
+// Returns a value that also depends on the bits of `i` above 2^32.
 std::uint8_t value_of(std::size_t i) {
   return static_cast<std::uint8_t>((i * 0x9E3779B97F4A7C15) >> 56);
 }
@@ -40,7 +40,7 @@ bool report(const char* what, const Status& status, std::size_t wrong) {
   return status.ok() && wrong == 0;
 }
 
-// Rank 0 has all elements but a few, in place. Rank 1 gets them behind a gap.
+// Rank 0 has all elements but the last 100, in place. Rank 1 has those, and receives the others.
 bool all_gather(Communicator& communicator, Memory& memory) {
   const std::vector<std::size_t> counts = {kElements - 100, 100};
   const std::vector<std::size_t> places = {0, kElements - 100};

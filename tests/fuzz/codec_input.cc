@@ -9,7 +9,7 @@
 namespace leeway::fuzz {
 namespace {
 
-// Takes over settings one by one, if they fit the settings before them.
+// Makes a change if the settings are valid with it, and ignores it otherwise.
 template <typename Change>
 void adopt(CodecOptions& options, Change change) {
   CodecOptions changed = options;

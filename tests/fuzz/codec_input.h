@@ -1,5 +1,5 @@
-// How the codec targets read a fuzzer's input. First come a format and a place, chosen by a fixed
-// number of bytes so that every input means something. The rest is the target's own.
+// How the codec targets read a fuzzer's input. It begins with a format and a place in a fixed
+// number of bytes, of which all values are valid. The target reads the rest.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace leeway::fuzz {
 
-// Takes numbers off the front; zeros when nothing is left.
+// Takes numbers from the front of the input, and zeros after its end.
 class Input {
  public:
   Input(const std::uint8_t* data, std::size_t size) : left_(data, size) {}
@@ -27,16 +27,15 @@ class Input {
   std::span<const std::uint8_t> left_;
 };
 
-// Any format that validate() accepts, for any type it exists for.
+// Reads any format that validate() accepts, for any element type that it supports.
 codec::Format read_format(Input& input);
 
-// Anywhere in a tensor of up to 2^37 elements.
+// Reads a place in a tensor of up to 2^37 elements.
 codec::Place read_place(Input& input);
 
-// One of the instruction sets of this processor.
 const codec::InstructionSet& read_instruction_set(Input& input);
 
-// Returns true if the floats have equal bits, or are both NaN, whose payload may differ.
+// Returns true if the floats have equal bits, or are both NaN, with any payload.
 bool same(float a, float b);
 bool same(std::span<const float> a, std::span<const float> b);
 

@@ -12,9 +12,9 @@ namespace {
 
 using codec::ScaleKind;
 
-// Error of the two or three float operations between a value and its code.
+// Bound on the error of the two or three float operations between a value and its code.
 constexpr double kArithmetic = 0x1p-19;
-// Below this, scales and their inverses are at the end of float's range.
+// Smaller scales, or their inverses, are subnormal or overflow.
 constexpr double kSmallestScale = 0x1p-104;
 
 double float_bound(Codec codec, double value, bool stochastic) {
@@ -23,13 +23,15 @@ double float_bound(Codec codec, double value, bool stochastic) {
   return stochastic ? quantum : quantum / 2;
 }
 
-// The largest scale, and how far rounding the scale may clip the elements at the top of a group.
+// The largest possible scale of a group, and by how much a scale that was rounded down clips the
+// group's largest elements.
 struct ScaleBound {
   double largest = 0.0;
   double clipped = 0.0;  // how much is clipped if the scale was rounded down
 };
 
-// The power of two of the element's largest value, which is at least half of that value.
+// Returns the power of two of the element format's largest value; it is at least half of that
+// value.
 double top_binade(const codec::Minifloat& element) {
   return std::exp2(std::ilogb(codec::largest(element)));
 }

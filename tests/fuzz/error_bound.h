@@ -1,5 +1,5 @@
-// How far encoding may move a finite value: per format, from its element's quantum and its scale
-// rule, without repeating the encoder's arithmetic.
+// How far encoding may move a finite value. Derived from each format's quantum and scale rule,
+// without the encoder's arithmetic.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,16 @@
 
 namespace leeway::fuzz {
 
-// Elements [begin, end) that share a scale: the elements of one block, or all where the scale is
-// the packet's.
+// Returns the number of elements that share a scale: those of a block, or the whole packet.
 std::size_t scale_group(const codec::Format& format, std::size_t elements);
 
-// Returns true if this packet's values stay so far below the largest float that neither a scale
-// rounded up nor x / p can overflow.
+// Returns true if the packet's values are so far below the largest float that no scale and no x / p
+// can overflow.
 bool far_from_overflow(const codec::Format& format, std::span<const float> packet);
 
-// Largest |decoded - value| of an element of a group whose largest magnitude is `group_max`, in a
-// packet whose largest is `packet_max`. Scaled formats without clip or bound, fp16 and bf16;
-// magnitudes that are far from overflow.
+// Returns the largest |decoded - value|. `group_max` and `packet_max`: largest magnitudes among the
+// elements that share the scale, and in the packet. For scaled formats without clip or bound, fp16
+// and bf16, with magnitudes far from overflow.
 double error_bound(const codec::Format& format, double value, double group_max, double packet_max);
 
 }  // namespace leeway::fuzz

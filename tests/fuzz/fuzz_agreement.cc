@@ -1,5 +1,5 @@
-// Agreement is defined for any value in a store: a value is one of our messages, or it is refused.
-// The table that rank 0 makes of the Hellos that it accepted is accepted by every rank.
+// Agreement must handle any value in a store: a value is a valid message or is refused. Every rank
+// must accept the table that rank 0 makes of the Hellos that it accepted.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -17,7 +17,7 @@ void check(bool holds) {
   if (!holds) std::abort();
 }
 
-// Configuration of rank 0, as the first byte of the input says.
+// Returns a configuration of rank 0, chosen by the input's first byte.
 LocalConfiguration root_of(std::uint8_t wish) {
   LocalConfiguration root;
   root.size = 2;

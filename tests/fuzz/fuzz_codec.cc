@@ -1,8 +1,8 @@
-// Decoding is defined for all bytes. Any bytes of a packet's length decode, in every format and on
-// every instruction set, to the values of the definition.
+// Decoding must handle all bytes. Any bytes of a packet's length decode, in every format and on
+// every instruction set, to the values that the definition gives.
 //
-// Input: instruction set, format, place, a scale, elements, the values to which they are added,
-// then the payload.
+// Input: instruction set, format, place, a scale, elements, the values to be added to, then the
+// payload.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -25,11 +25,12 @@ struct Packet {
   codec::Place place;
   float scale = 1.0f;
   std::vector<float> before;  // values to which the packet's are added
-  // Exactly as long as the packet, on the heap: an address sanitizer sees every access beyond.
+  // On the heap with exactly the packet's size, so that an address sanitizer sees every access
+  // beyond it.
   std::vector<std::byte> payload;
 };
 
-// Mostly short packets, where tails and odd blocks are; sometimes the longest.
+// Reads a length: mostly short, to test tails and odd blocks, and sometimes the longest.
 std::size_t read_elements(fuzz::Input& input) {
   const std::uint16_t number = input.two_bytes();
   const bool is_long = number >= 0xFFF0;
@@ -45,8 +46,7 @@ Packet read_packet(fuzz::Input& input) {
   packet.scale = finite(input.any_float());
   const std::size_t elements = read_elements(input);
   packet.before.assign(elements, finite(input.any_float()));
-  // The receive path takes a payload only if it has the packet's length. Here each input is made
-  // that long, so that it gets further.
+  // Receivers refuse payloads of a wrong length, so each input is brought to the packet's length.
   const auto payload = input.rest();
   packet.payload.resize(packet.format.encoded_bytes(packet.before.size()));
   if (const std::size_t length = std::min(payload.size(), packet.payload.size()); length > 0) {

@@ -1,6 +1,6 @@
-// Encoding is defined for all floats. They encode to the same bytes on every instruction set and
-// every time. They decode to values near them: within the format's quantum, finite where they were
-// finite, and NaN where they were not.
+// Encoding must handle all floats. They encode to the same bytes on every instruction set and every
+// time. They decode to values within the format's quantum: finite values to finite ones, others to
+// NaN.
 //
 // Input: instruction set, format, place, shape, then the floats.
 #include <algorithm>
@@ -22,8 +22,8 @@ using leeway::fuzz::same;
 
 namespace {
 
-// A fuzzer's bytes are floats of all exponents, and the largest in a block decides its scale. The
-// shape narrows them to a few binades above any smallest one: exponent = base + (own & mask).
+// Reads floats. A fuzzer's bytes give all exponents, and the largest then decides a block's scale.
+// So the shape may limit exponents to a few binades: exponent = base + (own & mask).
 std::vector<float> read_floats(fuzz::Input& input) {
   constexpr std::uint32_t kMasks[] = {0xFF, 0x1F, 0x07, 0x01};
   const std::uint32_t mask = kMasks[input.byte() % 4];
@@ -41,7 +41,7 @@ std::vector<float> read_floats(fuzz::Input& input) {
 
 std::vector<std::byte> encoded(const codec::Format& format, const codec::Place& place,
                                std::span<const float> values) {
-  // The buffer's earlier bytes must not show in the result.
+  // Filled, because earlier bytes of the buffer must not show in the result.
   std::vector<std::byte> payload(format.encoded_bytes(values.size()), std::byte{0xA5});
   codec::encode(format, values, place, payload);
   return payload;
@@ -64,7 +64,8 @@ bool all_finite(std::span<const float> values) {
   return std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
 }
 
-// Blocks with an infinity or NaN become NaN as a whole; other blocks are not affected.
+// Expects values within the error bound. Blocks with an infinity or NaN become NaN as a whole, and
+// do not affect other blocks.
 void expect_near(const codec::Format& format, std::span<const float> in,
                  std::span<const float> out) {
   const bool bounded = !format.options.clip && format.options.bound == 0.0f;
@@ -104,9 +105,9 @@ double sum_of_magnitudes(std::span<const float> values) {
   return sum;
 }
 
-// At most `kept` of each group, with the sign of the element; none beyond the sum of the group's
-// magnitudes, but for the step of E4M3: an eighth of the value, or 2^-9 of a scale that the
-// packet's largest determines.
+// Expects at most `kept` nonzero elements in each group, with the right signs. None may exceed the
+// sum of the group's magnitudes by more than a step of E4M3: an eighth of the value, or 2^-9 of a
+// scale that the packet's largest value determines.
 void expect_sampled(const codec::Format& format, std::span<const float> in,
                     std::span<const float> out) {
   if (!all_finite(in)) return;
@@ -155,7 +156,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     LEEWAY_ASSERT(encoded(format, place, values) == payload);
     LEEWAY_ASSERT(same(decoded(format, place, payload, values.size()), result));
   }
-  // A rotated format is the plain one between two rotations.
+  // Rotated formats must equal the plain format between two rotations.
   if (format.options.rotate) {
     codec::rotate(place, values);
     format.options.rotate = false;

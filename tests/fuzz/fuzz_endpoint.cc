@@ -1,9 +1,8 @@
-// A hostile peer that has the keys. The input is a script of datagrams with valid prefix and
-// checksum and arbitrary fields, which reach a process in the middle of its operations. Some name a
-// communicator that the process has closed, or does not know. The process must neither crash nor
-// read out of bounds, must finish by deadline, and sends at most one datagram for each that reaches
-// no member. The script is played twice: to a process that is not paced, and to one whose pace the
-// peer's reports decide.
+// A hostile peer with the keys. The input is a script of datagrams with a valid prefix and checksum
+// but arbitrary fields, which reach a process during its operations. Some name communicators that
+// are closed or unknown. The process must not crash or read out of bounds, must finish by its
+// deadlines, and may send at most one datagram for each that reaches no member. The script is
+// played twice: to a process without pace, and to one whose pace follows the peer's reports.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -26,8 +25,8 @@ std::uint32_t epoch_of(std::byte choice) {
   return choice == std::byte{0xFF} ? kUnknown : choice == std::byte{0xFE} ? kClosed : kOpen;
 }
 
-// Makes the fuzzer's bytes authentic: magic, version, epoch, routing and checksum are put right,
-// and the rest stays.
+// Makes the fuzzer's bytes a valid datagram: sets magic, version, epoch, routing and checksum, and
+// leaves the rest.
 void authenticate(std::vector<std::byte>& datagram, Rank source) {
   const std::uint16_t magic = wire::kMagic;
   const std::uint32_t epoch = epoch_of(datagram[17]);
@@ -77,7 +76,7 @@ struct Victim {
     member = &node.join(now, config, {0, 1, 2, 3});
     config.epoch = kClosed;
     (void)node.part(node.join(now, config, {0, 1, 2, 3}));
-    // Lets peers claim that they heard this rank's multicast.
+    // Probes, so that peers can claim that they heard this rank's multicast.
     member->engine().endpoint().probe_all();
     requests[0].spec = {.kind = collective::OperationKind::all_reduce,
                         .input = std::span(gradient),

@@ -1,7 +1,6 @@
-// Peers that write anything into their parts of an arena, while this rank waits in its calls. Each
-// call must end by its deadline, nothing but its tensors may be written, and peers' memory may only
-// be read, and only where this rank mapped it. The input decides which calls are made, and what
-// peers do meanwhile.
+// Peers that write anything into their parts of an arena while this rank waits in its calls. Each
+// call must end by its deadline. Nothing but its tensors may be written, and peers' memory may only
+// be read where this rank mapped it. The input decides the calls and what peers do.
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,8 +34,8 @@ const std::string& folder() {
   return kFolder;
 }
 
-// One arena for all inputs, mapped as three processes would map it. After each input the bytes that
-// it wrote are set to zero again.
+// One arena for all inputs, mapped as by three processes. After each input its bytes are set to
+// zero.
 struct Memory {
   Memory() {
     ArenaName name = kName;
@@ -59,7 +58,7 @@ struct Memory {
   std::vector<ArenaFile> files;
 };
 
-// Elements between guard elements that nobody may write.
+// A tensor with guard elements on both sides, which must not be written.
 class Guarded {
  public:
   explicit Guarded(std::size_t count) : values_(count + 2 * kAround, kGuard), count_(count) {
@@ -132,7 +131,7 @@ class Scene {
     std::memset(region_->memory().data(), 1, region_->memory().size());
   }
 
-  // Shrinks tensors to the sizes that the operation takes.
+  // Shrinks tensors of `spec` to the sizes that the operation requires.
   static void shrink(OperationSpec& spec) {
     switch (spec.kind) {
       case OperationKind::reduce_scatter:
@@ -161,7 +160,7 @@ class Scene {
     spec.output.data = memory.data() + spec.input.bytes();
   }
 
-  // Each look at the clock is a turn of the peers.
+  // Called when the tested rank reads the clock: the peers act.
   Instant turn() {
     now_ = now_ + std::chrono::milliseconds(1);
     if (!input_.empty()) act();
@@ -232,7 +231,6 @@ class Scene {
     describe(line.descriptors[0]);
     line.progress = progress_of(number_, kStepsMax);
   }
-  // Peers do their part of an allocation.
   void make_regions() {
     if (what_ != kAllocation || allocated_ == number_) return;
     allocated_ = number_;
@@ -254,7 +252,7 @@ class Scene {
   Station station_;
   Caller caller_;
   Instant now_{1'000'000};
-  std::uint64_t number_ = 0;  // the current call, and its contents
+  std::uint64_t number_ = 0;  // number of the current call
   std::uint64_t what_ = 0;
   std::uint64_t count_ = 0;
   std::uint64_t allocated_ = 0;  // the call in which peers made memory

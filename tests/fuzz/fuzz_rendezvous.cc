@@ -1,6 +1,6 @@
-// The server of a TcpRendezvous copes with any bytes of its connections, in any pieces and order.
-// It answers in frames that a client can read, holds no more than it may, and closes connections
-// that do not speak its protocol.
+// The server of a TcpRendezvous must handle any bytes from its connections, in any pieces and
+// order. It answers in frames that clients can read, holds no more data than permitted, and closes
+// connections that break the protocol.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -19,7 +19,7 @@ void check(bool holds) {
   if (!holds) std::abort();
 }
 
-// A server with small limits, so that few bytes reach them, and up to four connections at a time.
+// A server with up to four connections. Its limits are so small that short inputs reach them.
 class Play {
  public:
   explicit Play(fuzz::Input input) : input_(input) {}
@@ -90,7 +90,7 @@ class Play {
     return bytes;
   }
 
-  // A valid request, or nearly one.
+  // Returns a request that is valid or nearly so.
   std::string request() {
     StoreRequest request;
     const std::uint8_t kind = input_.byte();

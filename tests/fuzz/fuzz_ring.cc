@@ -1,6 +1,6 @@
-// A peer that writes anything into the memory of a pair, between our steps on both rings. Nothing
-// outside of the ring may be lent or written, no call may go on for ever, and a broken ring must
-// stay broken. The input gives the actions, step by step.
+// A peer that writes anything into a pair's shared memory between this side's steps on both rings.
+// Nothing outside of the ring may be lent or written, no call may go on for ever, and a broken ring
+// must stay broken. The input gives the actions.
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,8 +23,8 @@ namespace {
 
 constexpr std::size_t kDatagramMax = 32768;
 
-// One segment for all inputs, mapped as two processes would map it. After each input the bytes that
-// it wrote are set to zero again.
+// One segment for all inputs, mapped as by two processes. After each input its bytes are set to
+// zero.
 struct Memory {
   Memory() {
     const std::string name = "leeway-fuzz-" + std::to_string(::getpid());

@@ -1,5 +1,5 @@
-// No datagram of a forger is opened or changes anything. The peer's own datagrams are opened,
-// whatever came before. The input decides what is sent, step by step.
+// A forger's datagrams are not opened and change nothing. The peer's own are opened, whatever came
+// before. The input decides what is sent.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -17,7 +17,7 @@ using leeway::fuzz::StepInput;
 
 namespace {
 
-// Two processes and the forger between them. Phases change every few datagrams.
+// Two processes with a forger between them. Keys change every few datagrams.
 class Scene {
  public:
   Scene() {
@@ -54,7 +54,7 @@ class Scene {
  private:
   static constexpr seal::Rotation kQuick{.datagrams = 20};
 
-  // Exchanges all messages about keys. None is lost.
+  // Delivers all messages about keys, without loss.
   void change_keys() {
     for (bool any = true; any;) {
       any = false;

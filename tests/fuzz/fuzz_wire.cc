@@ -1,4 +1,4 @@
-// Decoders are defined for all bytes: they decode or refuse them, and read nothing out of bounds.
+// Decoders must handle all bytes: decode or refuse them, and never read out of bounds.
 #include <cstddef>
 #include <cstdint>
 
@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   wire::End end;
   wire::Repair repair;
   ByteSpan rest;
-  // Decodes as if the checksum had been right: the second step must hold on its own.
+  // Decodes even with a wrong checksum, because these decoders must be safe without that check.
   (void)wire::decode_data(datagram, header, rest);
   (void)wire::decode_report(datagram, report);
   (void)wire::decode_end(datagram, end);

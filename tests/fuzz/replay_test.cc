@@ -1,5 +1,6 @@
-// A fuzz target without a fuzzer: every input of its corpus, variations of them, and random bytes.
-// Compiled once a target, which gives the suite its name and the corpus its folder.
+// Runs a fuzz target without a fuzzer: on every input of its corpus, on variations of them, and on
+// random bytes. Compiled once for each target, which gives the suite its name and the corpus its
+// folder.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,10 +40,9 @@ std::uint64_t draw(std::uint32_t stream, std::uint32_t a, std::uint32_t b) {
   return keyed_hash(1, a, b, stream, 0);
 }
 
-// A target that finds something wrong ends the process, and thus the test.
+// Runs the target. If it finds an error, it ends the process, so the test fails.
 void run(const Bytes& input) {
-  // The input lies on the heap with its exact size, so an address sanitizer sees every access
-  // beyond it.
+  // The input is on the heap with its exact size, so an address sanitizer sees accesses beyond it.
   EXPECT_EQ(LLVMFuzzerTestOneInput(input.data(), input.size()), 0);
 }
 

@@ -1,5 +1,5 @@
-// How targets that play a conversation read their input: they take numbers off its front, and each
-// number chooses what happens next. Numbers are zero once the input is used up.
+// How targets that play a conversation read their input: they take numbers from its front, each of
+// which chooses the next event. After the input's end, numbers are zero.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class StepInput {
     return value;
   }
   std::uint8_t byte() { return get<std::uint8_t>(); }
-  // Returns fewer bytes if the input has no more.
+  // Returns fewer bytes if the input ends before.
   ByteSpan take(std::size_t count) {
     const ByteSpan taken = rest_.first(std::min(count, rest_.size()));
     rest_ = rest_.subspan(taken.size());

@@ -1,5 +1,5 @@
-// Mistakes of a user or a stranger, with processes: each is refused or reported by name, and
-// nothing hangs.
+// Mistakes of users and datagrams of strangers, with real processes: each is refused or reported,
+// and nothing hangs.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -46,7 +46,7 @@ class Occupier {
   std::string port_;
 };
 
-// One process that believes itself one of several.
+// Runs one process that is told to be one of several ranks.
 Facts run_lone_rank(const Environment& environment) {
   Process process({worker_path(), "join_only"}, environment);
   const TimePoint until = Clock::now() + std::chrono::seconds(20);

@@ -1,5 +1,5 @@
-// Groups of processes over loopback UDP that loses a tenth of its packets: results are right to the
-// bit, and lossy ones have the error that theory gives them.
+// Groups of processes over loopback UDP that loses a tenth of the packets: exact results are right
+// to the bit, and lossy ones have the error that theory predicts.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -69,8 +69,8 @@ TEST(Collectives, BestEffortAveragesHaveTheErrorOfTheRatioRule) {
     EXPECT_NEAR(facts["loss_first_pass"].get<double>(), 0.1, 0.03) << facts;
 }
 
-// Four bits an element over a network that loses a tenth: averages are unbiased, the same on all
-// ranks, and as noisy as each rank's report says for its shard.
+// nvfp4 has 4 bits an element; a tenth of the packets is lost. Averages must be unbiased, equal on
+// all ranks, and as noisy as each rank reports for its shard.
 TEST(Collectives, QuantisedAveragesUnderLossAreUnbiasedAndTheirNoiseIsReported) {
   RankGroup group(
       {.scenario = {"lossy_average", "codec=nvfp4", "delivery=best_effort", "rounds=20"},
@@ -87,7 +87,7 @@ TEST(Collectives, QuantisedAveragesUnderLossAreUnbiasedAndTheirNoiseIsReported) 
     reported += facts["noise_variance"].get<double>() / static_cast<double>(all.size());
   }
   EXPECT_GT(all[0]["mse"].get<double>(), 1.1 * ratio_error(0.1, 4)) << "quantisation adds to loss";
-  // Packets are lost as a whole: 4 %.
+  // Elements of a packet are lost together, so the standard error is 4 %.
   EXPECT_NEAR(reported / all[0]["mse"].get<double>(), 1.0, 0.25);
 }
 

@@ -1,6 +1,5 @@
-// The effects of a stopped and of a killed rank on the others, point by point: no call outlives its
-// deadline by more than a timer tick (and the time the scheduler of a busy machine takes to wake a
-// process, stated below).
+// Effects of a stopped or killed rank on the others: no call outlives its deadline by more than a
+// timer tick, plus the time that a busy machine takes to wake a process.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,11 +17,10 @@ constexpr int kKilledRank = 2;
 constexpr double kDeadlineMs = 400.0;
 constexpr double kTickMs = static_cast<double>(limits::kTickNs) / 1e6;
 
-// Test machines have two cores, four ranks and often other work: a process that became ready may
-// wait for a time slice, and now and then for many. The median of all calls that waited for the
-// victim may be late by the tick and one slice. The worst of them may be late by 100 ms and twice
-// the longest wait of a thread of this test that only sleeps. On a quiet machine the tick is enough
-// for all.
+// Time that a busy machine may add. Test machines have two cores for four ranks and other work, so
+// a process may wait for a time slice before it runs, and sometimes for many. So the median
+// lateness may be a tick and one slice; the worst may be 100 ms plus twice the longest delay of a
+// thread of this test that only sleeps. On a quiet machine all calls are within a tick.
 constexpr double kSliceMs = 4.0;
 constexpr double kWorstDelayMs = 100.0;
 
@@ -42,13 +40,14 @@ bool overdue(const Facts& call) {
   return call["cut"] == true || call["ok"] == false;
 }
 
-// Returns true if the deadline ended the call because of the victim. On a busy machine it may also
-// end a call that waits for another rank.
+// Returns true if the call ended at its deadline or by an error because of the stopped rank. On a
+// busy machine, a deadline may also cut a call that waits for another rank.
 bool waited_for_victim(const Facts& call) {
   return call["ok"] == false || (call["cut"] == true && call["arrived"] < call["expected"]);
 }
 
-// How far beyond the deadline those calls of all survivors returned that waited for the victim.
+// Returns by how much the survivors' calls that waited for the victim returned after the deadline,
+// sorted.
 std::vector<double> lateness(const std::vector<Facts>& all, const char* clock) {
   std::vector<double> late;
   for (int rank = 0; rank < static_cast<int>(all.size()); ++rank) {
@@ -83,7 +82,8 @@ void expect_each_survivor(const std::vector<Facts>& all, auto&& expectation) {
   }
 }
 
-// Lossy calls return what they have, say that the deadline cut them, and whose packets are missing.
+// Expects that lossy calls returned what they had, and reported the cut and whose packets were
+// missing.
 void expect_lossy_cuts(const std::vector<Facts>& all) {
   expect_each_survivor(all, [](int rank, const Facts& facts) {
     EXPECT_EQ(facts["first_error"]["code"], "ok")
@@ -100,7 +100,7 @@ void expect_exact_errors(const std::vector<Facts>& all) {
     EXPECT_NE(text.find("rank " + std::to_string(rank) + ":"), std::string::npos) << text;
     EXPECT_NE(text.find("all_reduce"), std::string::npos) << text;
     EXPECT_NE(text.find("rank 2", 7), std::string::npos) << text;
-    // The first rank that gives up tells the others.
+    // The rank that first gives up tells the others, which then report that.
     const bool timed_out = text.find("Timed out (deadline 400 ms)") != std::string::npos;
     const bool told =
         text.find("gave it up at its own deadline, waiting for rank 2") != std::string::npos;
@@ -109,8 +109,8 @@ void expect_exact_errors(const std::vector<Facts>& all) {
   });
 }
 
-// Stops rank 2 in the middle of its rounds, lets the others run into the deadline three times, lets
-// it go on.
+// Stops rank 2 during its rounds until three calls of the others were cut by the deadline; then
+// continues it.
 std::vector<Facts> stop_and_continue(const std::string& delivery,
                                      const Environment& environment = {}) {
   RankGroup group(rounds_of(delivery, {"rounds=60", "cuts=3"}, environment));
@@ -132,8 +132,8 @@ std::vector<Facts> kill_one(const std::string& delivery, const Environment& envi
   return group.finish(kDeadlinePatience, kKilledRank);
 }
 
-// After SIGCONT the group works again: the last calls of all ranks, the victim's too, end before
-// the deadline, but for those in which the machine itself stood still.
+// Expects that the group works again after SIGCONT: most of the last calls of all ranks end before
+// the deadline. Some may not, when the machine itself was busy.
 void expect_recovery(const std::vector<Facts>& all) {
   constexpr std::ptrdiff_t kLast = 20;
   for (const Facts& facts : all) {
@@ -178,7 +178,8 @@ TEST(Deadline, ExactNamesTheStoppedRank) {
   expect_recovery(all);
 }
 
-// The stopped rank's ring is full, and trains to others are behind one to it.
+// With shared memory, the ring to the stopped rank is full. Trains to other ranks must not wait
+// behind it.
 TEST(Deadline, BestEffortReturnsInTimeWhenARankOfTheSameMemoryIsStopped) {
   const SchedulingDelay delay;
   const auto all = stop_and_continue("best_effort", {{"LEEWAY_TRANSPORT", "shm"}});

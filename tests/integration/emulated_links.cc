@@ -16,8 +16,8 @@ std::vector<std::string> words_of(const char* text, char separator) {
   return words;
 }
 
-// The number after `word` in tc's statistics, such as "Sent 840 bytes 9 pkt (dropped 1, ...". 0 if
-// the word is not there.
+// Returns the number after `word` in tc's statistics ("Sent 840 bytes 9 pkt (dropped 1, ..."), or 0
+// if the word is missing.
 std::uint64_t number_after(const std::string& text, const std::string& word) {
   const std::size_t at = text.find(word);
   return at == std::string::npos ? 0 : std::strtoull(&text[at + word.size()], nullptr, 10);

@@ -1,4 +1,4 @@
-// Every collective operation once, with a result that can be checked bit for bit.
+// Calls every collective operation, and checks each result bit for bit.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,13 @@
 
 namespace leeway::integration {
 
-// All ranks call the same functions with the same arguments in the same order.
+// All ranks must make the same calls of this class in the same order.
 class EveryOperation {
  public:
   EveryOperation(Communicator& group, Tally& tally) : group_(group), tally_(tally) {}
 
-  // Blocks of `count` elements; operations with a block a rank hold size x count.
+  // Runs every operation on blocks of `count` elements; buffers with a block for each rank hold
+  // size x count.
   void run_all(DataType type, std::size_t count);
 
   void all_reduce(DataType type, std::size_t count, ReduceOp op);
@@ -39,11 +40,10 @@ class EveryOperation {
 
 // Element i of a reduction over all ranks.
 int reduced(ReduceOp op, int ranks, std::size_t i, std::uint32_t salt);
-// Element i of one rank. Products need factors that stay small, and averages need sums that can be
-// divided exactly.
+// Returns element i of one rank. Products need small factors, and averages need sums that the
+// number of ranks divides.
 int part(ReduceOp op, int ranks, int rank, std::size_t i, std::uint32_t salt);
 
-// Factor of a rank's contribution under premul_sum.
 int factor_of(int rank);
 
 }  // namespace leeway::integration

@@ -38,8 +38,7 @@ Pending start_all_reduce(Communicator& group, std::size_t count, std::uint32_t s
   return pending;
 }
 
-// Makes calls one after the other. The facts say how many were right, wrong, and failed with which
-// texts.
+// Makes calls one after the other. Returns how many were right, wrong and failed, and the errors.
 Facts outcomes_of(Communicator& group, std::size_t count, std::uint32_t calls) {
   Facts facts = {{"right", 0}, {"wrong", 0}, {"failed", Facts::array()}};
   for (std::uint32_t k = 0; k < calls; ++k) {
@@ -61,7 +60,7 @@ Facts outcomes_of(Communicator& group, std::size_t count, std::uint32_t calls) {
   return facts;
 }
 
-// Overwrites the positions of all rings of this process, in both directions.
+// Overwrites the read and write positions of all shared-memory rings of this process.
 int scribble() {
   constexpr std::size_t kHeadsBytes = 4096;
   std::ifstream maps("/proc/self/maps");
@@ -84,8 +83,8 @@ int scribble() {
 
 }  // namespace
 
-// `elements_max` is the largest block, in float32 elements. `types=0` leaves out all types but
-// float32. Rank 0 begins `late_ms` later than the others, which are asleep by then.
+// `elements_max`: the largest block, in float32 elements. `types=0`: float32 only. `late_ms`: rank
+// 0 begins so much later, when the others sleep in their calls.
 Facts collectives(const Arguments& arguments) {
   const auto group = join();
   if (group->rank() == 0)
@@ -115,7 +114,7 @@ Facts in_flight(const Arguments& arguments) {
   for (std::uint32_t k = 0; k < operations; ++k)
     pending.push_back(start_all_reduce(*group, 1 + 977 * k, k));
   EveryOperation(*group, tally)
-      // Messages have their own numbering and do not wait for the others.
+      // Messages have numbers of their own, so they do not wait for the collectives.
       .ring(DataType::f32, 5000);
   for (auto at = pending.rbegin(); at != pending.rend(); ++at) {
     const auto outcome = at->work.wait();
@@ -130,7 +129,7 @@ std::uint64_t refused_epochs(const Communicator& group) {
   return 0;
 }
 
-// A second group meets at the next port; both work at the same time.
+// Runs operations on two groups at the same time; the second one meets at the next port.
 Facts two_groups(const Arguments&) {
   const Options first_options = environment_options();
   const auto first = join(first_options);
@@ -140,7 +139,7 @@ Facts two_groups(const Arguments&) {
   second_options.rendezvous.replace(colon, std::string::npos, std::to_string(next_port));
   second_options.communicator_name = "second";
   const auto second = join(second_options);
-  // A rank that joins late refuses what the others sent it before.
+  // Datagrams that arrived before this rank joined a group were refused already.
   const std::uint64_t refused_before = refused_epochs(*first) + refused_epochs(*second);
   Tally first_tally;
   Tally second_tally;
@@ -153,7 +152,8 @@ Facts two_groups(const Arguments&) {
   return facts;
 }
 
-// One thread runs collectives, one sends round the ring, one reads the counters.
+// One thread makes collectives, one sends messages around the ring of ranks, one reads the
+// counters.
 Facts threads(const Arguments& arguments) {
   const auto group = join();
   const auto rounds = arguments.number("rounds", 30);
@@ -179,7 +179,8 @@ Facts threads(const Arguments& arguments) {
   return facts;
 }
 
-// Rank `scribbler` overwrites its rings between calls. The calls that follow are large and small.
+// Rank `scribbler` overwrites its shared-memory rings between calls. Later calls are large, then
+// small.
 Facts scribbled_memory(const Arguments& arguments) {
   const auto group = join();
   const bool scribbles = group->rank() == arguments.number("scribbler", 2);

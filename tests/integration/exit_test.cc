@@ -1,5 +1,5 @@
-// Processes that end at any moment: while they join, while calls are in progress, in a callback,
-// with a communicator that nobody destroyed. None dies of a signal, and none takes long.
+// Processes that exit at any moment: while they join, during calls, in a callback, or with a
+// communicator that nobody destroyed. No process dies of a signal or takes long.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -28,20 +28,20 @@ using namespace std::chrono_literals;
 
 constexpr int kRanks = 2;
 constexpr int kTurns = 20;
-// A process that lives longer than this hangs. exit() itself takes half a second at most.
+// A process that lives longer counts as hanging. exit() itself takes half a second at most.
 constexpr auto kLifeMax = 20s;
 
-// What a process does before it calls exit().
+// One process of a test: its rank, and when it exits.
 struct Life {
   int rank = 0;
   int turn = 0;
   int port = 0;  // a port that was free when the turn began
   std::string rendezvous() const { return "127.0.0.1:" + std::to_string(port); }
-  // When this process calls exit(); different in each turn.
+  // Time until this process calls exit(). It grows with the turn.
   std::chrono::microseconds moment() const { return std::chrono::microseconds(600) * turn; }
 };
 
-// Globals, as programs have them: exit() destroys them after objects that were made later.
+// Globals of a program: exit() destroys them, and before them the objects that were made later.
 std::vector<float> tensor_of_program;
 std::unique_ptr<Communicator> communicator_of_program;
 
@@ -77,7 +77,7 @@ std::string ending_of(pid_t child, std::chrono::steady_clock::time_point until) 
   return WEXITSTATUS(status) == 0 ? "" : "exit status " + std::to_string(WEXITSTATUS(status));
 }
 
-// 40 processes that live so.
+// Runs `live` in 40 processes, and expects that each exits normally in time.
 void expect_none_dies(const std::function<void(const Life&)>& live) {
   for (int turn = 0; turn < kTurns; ++turn) {
     const int port = free_port();
@@ -123,8 +123,8 @@ TEST(Exit, WhileAnotherThreadJoins) {
   });
 }
 
-// A program, or Python's ssl, may have used OpenSSL before Leeway was loaded. Then OpenSSL is torn
-// down in this order.
+// A program, or Python's ssl, may have used OpenSSL before Leeway was loaded. Then it registers
+// OpenSSL's cleanup first, as here.
 TEST(Exit, WhileAnotherThreadJoinsAndOpensslIsTornDown) {
   expect_none_dies([](const Life& life) {
     std::atexit(::OPENSSL_cleanup);
@@ -145,8 +145,7 @@ TEST(Exit, WhileJoiningInTheBackground) {
   });
 }
 
-// Calls follow each other until exit() comes, which frees the tensor. Leeway's threads alone work
-// on them.
+// Makes calls until exit() frees the tensor. Only Leeway's threads work on the calls then.
 void call_until_the_moment(const Life& life, TransportKind transport, bool sealed) {
   auto made = Communicator::create(options_of(life, transport, sealed));
   if (!made.ok()) return;  // the other one has ended
@@ -168,7 +167,7 @@ TEST(Exit, WhileSealedCallsAreUnderWay) {
   expect_none_dies([](const Life& life) { call_until_the_moment(life, TransportKind::udp, true); });
 }
 
-// A thread of the program is in sealed calls, and drives them itself.
+// One of the program's own threads is in sealed calls, and drives them.
 TEST(Exit, WhileAnotherThreadCallsAndOpensslIsTornDown) {
   expect_none_dies([](const Life& life) {
     std::atexit(::OPENSSL_cleanup);
@@ -184,7 +183,7 @@ TEST(Exit, WhileAnotherThreadCallsAndOpensslIsTornDown) {
   });
 }
 
-// A thread of the library wakes up after dlclose(): its code must still be there.
+// A thread of the library wakes up after dlclose(), so the library's code must still be mapped.
 TEST(Exit, AfterTheLibraryWasClosed) {
   expect_none_dies([](const Life&) {
     void* const library = ::dlopen(LEEWAY_SHARED_LIBRARY, RTLD_NOW | RTLD_LOCAL);

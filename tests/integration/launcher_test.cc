@@ -1,4 +1,4 @@
-// The same program under other launchers, without settings for any of them.
+// Starts the same program by other launchers, without any settings for them.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -25,8 +25,8 @@ void expect_four_ranks(const std::vector<Facts>& all) {
 TEST(Launcher, OpenMpiStartsTheGroup) {
   if (run_command({"mpirun", "--version"}).exit_code != 0)
     GTEST_SKIP() << "mpirun is not installed (openmpi-bin)";
-  // Each rank writes to a file of its own. Ranks leave at the same moment, and mpirun mixes their
-  // lines if they are longer than the 1,024 bytes that it writes at a time.
+  // Each rank writes to a file of its own, because mpirun mixes simultaneous lines of more than
+  // 1,024 bytes.
   const std::filesystem::path folder =
       testing::TempDir() + "leeway_mpirun_" + std::to_string(getpid());
   const TimePoint until = Clock::now() + std::chrono::seconds(60);

@@ -1,5 +1,5 @@
-// Processes that the system gives too little: threads, descriptors, system calls. Every call ends
-// with the right result, or with an error that names what is missing. No process dies.
+// Processes with too few threads, descriptors or system calls. Every call is right, or ends with an
+// error that names what is missing. No process dies.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,8 +38,8 @@ using ::testing::HasSubstr;
 
 constexpr unsigned kSecondsMax = 60;
 
-// Findings of children that all run at the same time. A text is empty if nothing was wrong. If a
-// child died, its text says so.
+// Runs `live` in `count` processes at the same time, and returns what each wrote: errors, or how it
+// died. An empty text means that nothing was wrong.
 std::vector<std::string> of_children(int count, const std::function<std::string(int)>& live) {
   struct Child {
     pid_t id;
@@ -89,7 +89,6 @@ void forbid(long number, unsigned error) {
   }
 }
 
-// The findings of one of two ranks of this process: all errors, as texts.
 struct Found {
   std::vector<std::string> errors;
   void note(const Status& status) {
@@ -110,7 +109,7 @@ Options options_of(int rank, const Store& store, TransportKind transport, bool s
   options.join_timeout = 3s;
   options.peer_timeout = 3s;
   options.metrics = rank == 0 ? "127.0.0.1:0" : "";
-  // A child may be another user than the one before.
+  // The file's name has the user's id, because each child may be a user of its own.
   options.trace = ::testing::TempDir() + "limits." + std::to_string(::geteuid()) + ".sqlog";
   if (sealed) options.secret = secret_digits('e') + "\n";
   return options;
@@ -137,7 +136,7 @@ void live(int rank, const Store& store, TransportKind transport, bool sealed, Fo
   }
 }
 
-// Two ranks as threads of a child.
+// Runs two ranks as threads, and returns their errors.
 std::string errors_of_two_ranks(TransportKind transport, bool sealed) {
   auto server = TcpRendezvous::serve("127.0.0.1:0", {});
   if (!server.ok()) return server.status().c_str();
@@ -159,7 +158,8 @@ std::string errors_of_two_ranks(TransportKind transport, bool sealed) {
 
 class Routes : public ::testing::TestWithParam<std::pair<TransportKind, bool>> {};
 
-// Child i gets i pieces of the scarce thing. The last one has enough.
+// Child i had i units of the limited resource, and the last one enough. Expects that the first
+// child fails, that the last one does not, and that every error names the resource.
 void expect_named(const std::vector<std::string>& found, const char* what) {
   for (std::size_t i = 0; i < found.size(); ++i) {
     EXPECT_EQ(found[i].find("signal"), std::string::npos) << i << ": " << found[i];
@@ -179,8 +179,8 @@ TEST_P(Routes, EndWithAnErrorWithoutThreads) {
   expect_named(found, "no thread can be had to");
 }
 
-// The system limits processes, and libraries below Leeway ask for threads, too. Each child is a
-// user of its own.
+// This limit also counts threads that other libraries start. It holds for each user, so each child
+// is a user of its own.
 TEST_P(Routes, EndWithAnErrorUnderALimitOfProcesses) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root may become a user without processes";
   const auto [transport, sealed] = GetParam();
@@ -206,7 +206,7 @@ TEST_P(Routes, EndWithAnErrorWithoutDescriptors) {
 }
 
 // Rank 0 serves the rendezvous. If it has no descriptor for another rank's connection, the error
-// says so, and does not ask whether that rank is running.
+// must say so, and not doubt that the rank is running.
 TEST(RankZero, SaysThatItCannotTakeConnections) {
   const auto found = of_children(24, [](int more) {
     std::string port;
@@ -241,7 +241,7 @@ INSTANTIATE_TEST_SUITE_P(Limits, Routes,
                          ::testing::Values(std::pair(TransportKind::automatic, false),
                                            std::pair(TransportKind::udp, true)));
 
-// Two ranks of a child that may map 32 MiB more.
+// Runs two ranks in a process that may map only 32 MiB more.
 std::string allocate_beyond_the_limit() {
   auto server = TcpRendezvous::serve("127.0.0.1:0", {});
   if (!server.ok()) return server.status().c_str();
@@ -276,7 +276,7 @@ TEST(MemoryThatCannotBeMapped, IsNamed) {
                                       "no memory of 268435456 bytes: Cannot allocate memory\n"));
 }
 
-// The kernel ends a process that makes a file longer than this, by a signal.
+// By default, a signal kills a process that makes a file longer than its limit.
 TEST(FilesThatMayNotBeLong, AreNamed) {
   for (const TransportKind transport : {TransportKind::automatic, TransportKind::shm}) {
     const std::string found = of_children(1, [&](int) {

@@ -10,10 +10,10 @@
 namespace leeway::integration {
 namespace {
 
-// Emulation is slow, and a busy machine makes it slower.
+// Long, because emulated machines are slow.
 constexpr std::chrono::seconds kMatrixPatience(240);
 
-// Element types change what is computed, but not what is sent.
+// All element types are tested only without netem, because they do not change what is sent.
 std::string types_over(const LinkCondition& link) {
   return *link.netem == '\0' ? "types=1" : "types=0";
 }

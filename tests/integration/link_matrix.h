@@ -1,7 +1,6 @@
-// Checks of a transport over links that lose, delay, duplicate and reorder: the same for every
-// transport.
+// Checks that hold for every transport, over links that lose, delay, duplicate and reorder packets.
 //
-// A suite is a fixture derived from LinkMatrix that names its transport, and a TEST_P for each
+// A suite is a fixture that derives from LinkMatrix and names its transport, with a TEST_P for each
 // check:
 //
 //   class Netem : public LinkMatrix { protected: Netem() : LinkMatrix({{"LEEWAY_TRANSPORT",
@@ -25,7 +24,7 @@ struct LinkCondition {
   const char* netem;   // netem's arguments on every link, for packets that arrive at its rank
   double loss = 0.0;   // share of a link's packets that is lost, in the long run
   double burst = 1.0;  // mean length of a loss burst in packets
-  // Packets that come late or out of order may be asked for again before they arrive.
+  // If false, packets may be requested again before they arrive late or out of order.
   bool in_order = true;
 };
 
@@ -49,23 +48,22 @@ inline std::string name_of_condition(const testing::TestParamInfo<LinkCondition>
 
 class LinkMatrix : public testing::TestWithParam<LinkCondition> {
  protected:
-  // `environment` of all ranks chooses their transport, unless run() does.
+  // `environment` is that of all ranks and chooses the transport.
   explicit LinkMatrix(Environment environment);
 
   void SetUp() override;  // skips where there are no such links
 
-  // Runs `scenario` in one process for each link, with additional variables, and returns their
-  // facts by rank. Prints how long that took and how much the links lost.
+  // Runs `scenario` with one process behind each link, and `more` variables. Returns the facts by
+  // rank. Prints the time that it took and the share of lost packets.
   std::vector<Facts> run(const std::vector<std::string>& scenario, const Environment& more = {});
 
-  // Expects every operation on blocks of 0 B to 64 KiB to be exactly right; with every element type
-  // on links that lose nothing.
+  // Expects exact results of every operation on blocks of 0 B to 64 KiB; on links without loss,
+  // also of every element type.
   void expect_exact_operations();
-  // Expects every operation that may lose data to be right as far as all ranks must agree; a
-  // Replica, too.
+  // Runs every operation that may lose data, and a Replica. Expects that ranks agree where they
+  // must.
   void expect_lossy_operations();
-  // Expects averages to have the error of the ratio rule at this loss, and all ranks to have the
-  // same bits.
+  // Expects averages with the ratio rule's error at this loss, and the same bits on all ranks.
   void expect_lossy_averages();
 
   EmulatedLinks& links() { return *links_; }

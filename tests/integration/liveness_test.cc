@@ -1,5 +1,5 @@
-// What a dead process does to live ones, and what a process hears that only seemed dead. The
-// processes and signals are real.
+// A rank dies, or seems dead and comes back: effects on the other ranks, and what the rank is told.
+// Processes and signals are real.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ constexpr double kCallMs = 200.0;
 constexpr double kPeerTimeoutMs = 3000.0;  // Options::peer_timeout
 constexpr std::chrono::seconds kPatience(120);
 
-// A loaded machine may keep a process from running for this long.
+// A loaded machine may keep a process waiting for this long.
 constexpr double kMachineMs = 500.0;
 
 RankSetup rounds_of(const std::string& delivery, double deadline_ms, int rounds, int cuts) {
@@ -35,8 +35,8 @@ void expect_all_survivors(const std::vector<Facts>& all, auto&& expectation) {
   }
 }
 
-// First come calls that lose their deadline to the dead rank, then one that ends when it is given
-// up, then ordinary ones.
+// First come calls that wait for the dead rank until their deadline, then one that ends when the
+// others give the rank up, then calls that take no longer than usual.
 TEST(Liveness, ADeadRankCostsLossyCallsNothingAfterThePeerTimeout) {
   RankGroup group(rounds_of("best_effort", kCallMs, 5'000, 100'000));
   ASSERT_TRUE(group.await_mark("looping"));
@@ -80,8 +80,8 @@ TEST(Liveness, ExactCallsNameTheDeadWithinThePeerTimeout) {
 }
 
 TEST(Liveness, ARankThatWasStoppedForLongIsToldThatItWasGivenUp) {
-  // The last mark comes one call before the peer time-out. After the time-out the others go on
-  // without the rank.
+  // The last mark comes one call before the peer time-out, after which the others go on without the
+  // rank.
   constexpr int kCuts = static_cast<int>(kPeerTimeoutMs / kCallMs) - 1;
   RankSetup setup = rounds_of("best_effort", kCallMs, 10'000, kCuts);
   setup.scenario.back() = "leave=0";

@@ -1,4 +1,4 @@
-// Load without injected loss: the library must not cause loss itself.
+// Heavy load without injected loss: the library itself must not cause loss.
 #include <gtest/gtest.h>
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// Test expectations from theory for the scenario lossy_average.
+// Expected results of the scenario lossy_average, from theory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,19 +10,19 @@
 
 namespace leeway::integration {
 
-// Mean squared error of the ratio rule on unit-variance contributions, E[1/(1+K)] - 1/N with K of
-// N-1 others arriving (src/math/estimate/README.md).
+// Returns the mean squared error of the ratio rule for contributions of variance 1: E[1/(1+K)] -
+// 1/N, where K of N-1 others arrive (src/math/estimate/README.md).
 inline double ratio_error(double loss, int ranks) {
   return (1.0 - std::pow(loss, ranks)) / (ranks * (1.0 - loss)) - 1.0 / ranks;
 }
 
-// `all`: facts of ranks that averaged unit-variance noise by the ratio rule over links that lose
-// `loss` of the packets for good. All ranks must hold the same bits, with the mean error of an
-// unbiased rule and the squared error above.
+// `all`: facts of ranks that averaged noise of variance 1 by the ratio rule, while links lost the
+// share `loss` of packets for good. Expects the same bits on all ranks, a mean error of 0, and the
+// squared error above.
 //
-// Packets are lost as wholes, so the squared error is known as well as the number of packet
-// positions allows: with 4 ranks, 1 MiB and 20 calls 2,400 of 8,972 B, and a standard error of 4 %
-// at 10 % loss; 25 % are six of them.
+// Elements of a packet are lost together, so the squared error's precision depends on the number of
+// packets. With 4 ranks, 1 MiB and 20 calls there are 2,400 packets of 8,972 B, and its standard
+// error is 4 % at 10 % loss; six of them are 25 %.
 inline void expect_lossy_average(const std::vector<Facts>& all, double loss) {
   const double predicted = ratio_error(loss, static_cast<int>(all.size()));
   for (const Facts& facts : all) {

@@ -1,6 +1,5 @@
-// Every operation that may lose contributions, with results that can be checked element by element
-// whatever is lost: all ranks bring the same values, so what any of them estimate from the others
-// that arrived is that value.
+// Runs every operation that may lose contributions. All ranks contribute the same values, so every
+// estimate equals these values, whichever contributions arrive, and each element can be checked.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -15,11 +14,11 @@ namespace {
 constexpr std::array<DataType, 4> kFloatingTypes = {DataType::f32, DataType::f64, DataType::f16,
                                                     DataType::bf16};
 
-// Tolerance of an element. Rounding of 16-bit types stays below it; one contribution too many or
-// too few exceeds it.
+// Relative tolerance of an element: above the rounding of 16-bit types, and below the effect of one
+// contribution too many or too few.
 constexpr double kRounding = 0.01;
 
-// Every rank's element i.
+// Returns element i, which all ranks share.
 int common(std::size_t i, std::uint32_t salt) {
   return 1 + contribution(0, i, salt);
 }
@@ -44,8 +43,8 @@ class LossyOperations {
     return Tensor(type, count, [&](std::size_t i) { return common(i, salt); });
   }
 
-  // Wrong elements of what should be the reduction of what all bring at `first` and the following
-  // places.
+  // Returns the number of wrong elements in `result`, the reduction of all ranks' elements from
+  // `first` on.
   std::uint64_t wrong(const Tensor& result, std::size_t first, ReduceOp op) const {
     const int times = op == ReduceOp::sum ? group_.size() : 1;
     const Tensor expected(result.type(), result.count(),
@@ -81,8 +80,8 @@ class LossyOperations {
   std::uint32_t salt_ = 0;  // new data for every call
 };
 
-// A replica whose owners write a new value every step: each element must be a value that its owner
-// wrote, and after synchronize() the owner's latest one.
+// Tests a Replica whose owners write a new value in every step: each element must be a value that
+// its owner wrote, and after synchronize() the latest one.
 void replicate(Communicator& group, Tally& tally, std::size_t count, int steps) {
   std::vector<float> parameters(count, 0.0f);
   auto replica = Replica::create(group, parameters);
@@ -104,8 +103,8 @@ void replicate(Communicator& group, Tally& tally, std::size_t count, int steps) 
 
 }  // namespace
 
-// `elements_max` is the largest block, in elements. `types=0` leaves out all types but float32.
-// `steps` is the number of the replica's steps.
+// `elements_max`: the largest block, in elements. `types=0`: float32 only. `steps`: steps of the
+// replica.
 Facts lossy_operations(const Arguments& arguments) {
   const auto group = join();
   const auto largest = static_cast<std::size_t>(arguments.number("elements_max", 64 * 1024));

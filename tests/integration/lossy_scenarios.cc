@@ -1,5 +1,5 @@
-// Scenarios of lossy classes: the statistics of their errors, their behaviour when a rank stops,
-// and loss that has no cause.
+// Lossy scenarios: statistics of their errors, behaviour when a rank stops, and loss without a
+// cause.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -10,7 +10,7 @@
 namespace leeway::integration {
 namespace {
 
-// Noise of one rank at one place: uniform, mean 0, variance 1.
+// Returns one rank's noise for element i: uniform, mean 0, variance 1.
 float noise(int rank, std::size_t i, std::uint32_t step) {
   std::uint64_t x =
       i * 0x9E3779B97F4A7C15ull + static_cast<std::uint64_t>(rank) * 0xD1B54A32D192ED03ull + step;
@@ -20,7 +20,6 @@ float noise(int rank, std::size_t i, std::uint32_t step) {
   return static_cast<float>((unit - 0.5) * std::sqrt(12.0));
 }
 
-// The mean over ranks that an average aims at; 1 plus the mean noise.
 double true_average(int ranks, std::size_t i, std::uint32_t step) {
   double sum = 0.0;
   for (int rank = 0; rank < ranks; ++rank) sum += 1.0 + noise(rank, i, step);
@@ -50,7 +49,8 @@ Delivery delivery_of(const Arguments& arguments) {
   return best_effort(deadline);
 }
 
-// Lossy if the delivery is: then data that a stopped rank does not send are missing.
+// The spread half is lossy if the reduce half is, so that no call waits for data that a stopped
+// rank does not send.
 Delivery::Kind spread_of(const Arguments& arguments) {
   const bool lossy = delivery_of(arguments).kind != Delivery::Kind::exact;
   return lossy ? Delivery::Kind::best_effort : Delivery::Kind::exact;
@@ -101,8 +101,8 @@ Call timed_call(Communicator& group, std::span<float> data, const CollectiveOpti
 
 }  // namespace
 
-// Averages of noise around 1 that is independent between ranks: error, squared error and loss, over
-// `rounds` calls.
+// Averages contributions of 1 plus noise that is independent between ranks. Returns the mean error,
+// squared error and loss over `rounds` calls.
 Facts lossy_average(const Arguments& arguments) {
   const auto group = join();
   const auto count = static_cast<std::size_t>(arguments.number("elements", 256 * 1024));
@@ -146,9 +146,9 @@ Facts lossy_average(const Arguments& arguments) {
           {"digest", digest}};
 }
 
-// Back-to-back all_reduces during which the test stops or kills rank `watched`. Marks "looping"
-// when under way and "cut" after `cuts` calls that the deadline ended. Ends after `rounds` calls,
-// or, with `leave=1`, at the mark "cut".
+// Makes all_reduces back to back while the test stops or kills rank `watched`. Prints the mark
+// "looping" when calls have begun, and "cut" after the deadline cut `cuts` calls. Ends after
+// `rounds` calls, or at the mark "cut" with `leave=1`.
 Facts endless_rounds(const Arguments& arguments) {
   const auto group = join();
   const auto rounds = static_cast<std::size_t>(arguments.number("rounds", 80));
@@ -173,7 +173,7 @@ Facts endless_rounds(const Arguments& arguments) {
       {"rank", group->rank()}, {"calls", facts_of(calls)}, {"first_error", facts_of(first_error)}};
 }
 
-// Equal calls, one after the other: how much each lost, and how long it took.
+// Makes equal calls one after the other. Returns the loss and the time of each.
 Facts repeat(const Arguments& arguments) {
   const auto group = join();
   const auto rounds = static_cast<std::size_t>(arguments.number("rounds", 100));

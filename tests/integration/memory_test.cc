@@ -1,5 +1,5 @@
-// Ranks of one host over shared memory: real processes, real /dev/shm. Ranks that cannot share it
-// use UDP, and all results are right.
+// Ranks of one host over shared memory, with real processes and the real /dev/shm. Ranks that
+// cannot share memory use UDP. All results are right.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,6 @@ Environment over(const char* transport) {
   return {{"LEEWAY_TRANSPORT", transport}};
 }
 
-// The transport of every rank, as the rank reports it at the end.
 std::vector<std::string> transports_of(const std::vector<Facts>& all) {
   std::vector<std::string> names;
   for (const Facts& facts : all) names.push_back(facts.value("transport", ""));
@@ -120,8 +119,8 @@ TEST(Memory, ThatIsAskedForByNameAndLackingIsEverybodysError) {
   }
 }
 
-// Datagrams of 32 KiB were agreed on, and are more than UDP is meant for. So large calls may fail;
-// no result is wrong, and small calls go on.
+// After the rings break, ranks use UDP with the datagram size of 32 KiB that they agreed on, which
+// is too large for UDP. So large calls may fail, but no result is wrong, and small calls succeed.
 TEST(Memory, ThatARankScribblesIntoSpoilsNoResult) {
   constexpr int kScribbler = 2;
   const auto all = run({"scribbled_memory", "scribbler=2"}, over("shm"));

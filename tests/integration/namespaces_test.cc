@@ -1,5 +1,5 @@
-// Hosts in network namespaces, true packets, true loss in the kernel: lossy and exact are right,
-// and ranks behind narrower links or a router join as they are.
+// Hosts in network namespaces, with real packets and loss in the kernel. Lossy and exact results
+// are right; ranks behind narrower links or a router join without special settings.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -80,9 +80,8 @@ TEST_F(Namespaces, ExactAveragesAreEqualOnAllHosts) {
   }
 }
 
-// In 20 all-reduces each rank owns a quarter. It sends three contributions to the other quarters'
-// owners, and its own result three times, or once by multicast. So multicast takes (3 + 1) / (3 +
-// 3) of the datagrams.
+// Each rank owns a quarter. It sends three contributions, and its result to three ranks, or once by
+// multicast. So multicast needs (3 + 1) / (3 + 3) of the datagrams.
 TEST_F(Namespaces, MulticastOverABridgeSendsASpreadHalfOnce) {
   if (!build({})) GTEST_SKIP() << skip_reason_;
   const std::vector<std::string> scenario = {"repeat", "elements=262144", "rounds=20",
@@ -102,7 +101,7 @@ TEST_F(Namespaces, MulticastOverABridgeSendsASpreadHalfOnce) {
     std::printf("multicast, rank %zu: %.3f of the datagrams\n", rank,
                 multicast[rank] / unicast[rank]);
     EXPECT_GT(multicast[rank] / unicast[rank], 4.0 / 6.0 - 0.01);
-    // On a busy machine a rank may come too late for some passes, and then gets copies of its own.
+    // On a busy machine a rank may be too late for a multicast, and then gets unicast copies.
     EXPECT_LT(multicast[rank] / unicast[rank], 0.85);
   }
 }
@@ -132,8 +131,8 @@ TEST_F(Namespaces, HostsBehindARouterMeet) {
   expect_exact(run({"collectives", "elements_max=20000"}));
 }
 
-// As containers with --ipc=host: shared memory reaches every rank. The wake-up is a datagram, which
-// is routed.
+// Like containers with --ipc=host: all ranks share memory, but have networks of their own. A
+// sleeping rank is woken by a datagram, which the bridge delivers.
 TEST_F(Namespaces, RanksThatShareMemoryAndNoNetworkUseMemory) {
   if (!build({})) GTEST_SKIP() << skip_reason_;
   const auto all =
@@ -148,7 +147,7 @@ TEST_F(Namespaces, RanksThatShareMemoryAndNoNetworkUseMemory) {
   EXPECT_GT(bells, 0) << "who sleeps is woken by a datagram, which must find its way";
 }
 
-// The same over UCX, whose wake-up is a socket of the network namespace: it reaches no rank.
+// UCX wakes ranks by a socket that is local to the network namespace, so here it wakes no rank.
 TEST_F(Namespaces, UcxThatCannotWakeIsLateAndRight) {
   if (!build({})) GTEST_SKIP() << skip_reason_;
   const auto all =

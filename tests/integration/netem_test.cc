@@ -1,5 +1,5 @@
-// UDP over links with the kernel's own netem: every operation, exact and lossy, between four
-// processes. Runs in the virtual machine of tools/vm_test.
+// UDP between four processes over links with the kernel's netem: every operation, exact and lossy.
+// Runs in the virtual machine of tools/vm_test.
 #include "integration/link_matrix.h"
 
 namespace leeway::integration {

@@ -1,9 +1,8 @@
-// Hosts made of network namespaces, joined by a bridge or by a router, with packets as on a wire
-// and loss in the kernel.
+// Hosts in network namespaces, joined by a bridge or a router, with packets as on a wire and loss
+// in the kernel.
 //
-// Everything lies in namespaces with names of this process, which the destructor deletes; the
-// machine's own network is never touched. What a killed test left behind is deleted by the next
-// one.
+// Everything lies in namespaces whose names contain this process's id; the machine's own network is
+// not touched. The destructor deletes them. The next test deletes those of a killed test.
 #pragma once
 
 #include <cstdint>
@@ -25,18 +24,18 @@ struct LabPlan {
 class NetworkLab {
  public:
   // Returns null, with the reason in `obstacle`, if this machine does not permit namespaces or
-  // lacks a tool. Any later failure is a failure of the test.
+  // lacks a tool. Later errors fail the test.
   static std::unique_ptr<NetworkLab> create(const LabPlan& plan, std::string& obstacle);
   ~NetworkLab();
   NetworkLab(const NetworkLab&) = delete;
   NetworkLab& operator=(const NetworkLab&) = delete;
 
   std::string address_of(int host) const;
-  // Words before a command that make it run on that host.
+  // Returns the words that make a command run on this host.
   std::vector<std::string> prefix_of(int host) const;
 
-  // Counts since creation, over all hosts: UDP datagrams that arrived at the input rule, and those
-  // that it dropped.
+  // Counts over all hosts since creation: UDP datagrams that arrived at a host, and those that its
+  // firewall rule dropped.
   struct Drops {
     std::uint64_t seen = 0;
     std::uint64_t dropped = 0;

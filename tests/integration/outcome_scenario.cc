@@ -1,6 +1,5 @@
-// Outcomes of calls over any transport: digests of their results, and their reports except for
-// times. Injected losses are keyed by a packet's address. So ranks that lose the same packets must
-// report the same, over any transport.
+// Returns digests of results, and reports without times. Injected losses depend only on a packet's
+// address. So ranks with the same losses must return the same facts over every transport.
 #include <vector>
 
 #include "base/crc32c.h"
@@ -19,9 +18,9 @@ std::vector<float> outcome_contribution(Rank rank, std::size_t count, std::uint3
   return values;
 }
 
-// The repaired part of an exact half depends on time as well: a rank that asks twice gets answers
-// that are lost or not by their own numbers. Noise, including variance_estimate, is measured on a
-// sample of packets, which depends on how many calls were open before.
+// Leaves out what depends on time. Exact halves: a rank may ask for a packet twice, and each answer
+// is lost or not by its own number. Noise, including variance_estimate: it is measured on a sample
+// of packets that depends on how many calls were open.
 Facts facts_of(const CollectiveReport& report, bool has_exact_half) {
   Facts facts = {{"sequence", report.sequence},
                  {"contributors", report.contributors.histogram},

@@ -17,7 +17,7 @@
 namespace leeway::integration {
 namespace {
 
-// Variables of a launcher around the tests must not reach the ranks that they start.
+// Variables of a launcher that runs the tests must not reach the ranks that the tests start.
 constexpr std::array<std::string_view, 12> kLauncherPrefixes = {
     "LEEWAY_",      "OMPI_",        "PMIX_",
     "PMI_",         "SLURM_",       "RANK=",

@@ -1,5 +1,5 @@
-// Child processes of a test: started with an environment of their own, listened to line by line,
-// never left behind.
+// Child processes of a test. Each has its own environment, is read line by line, and never outlives
+// the test.
 #pragma once
 
 #include <sys/types.h>
@@ -16,8 +16,8 @@ using Clock = std::chrono::steady_clock;
 using TimePoint = Clock::time_point;
 using Environment = std::map<std::string, std::string>;
 
-// One child. Its standard output is read here, its standard error is the test's. Destroying the
-// object kills the child with SIGKILL and reaps it.
+// One child process. Its standard output is read here; its standard error is the test's. The
+// destructor kills the child with SIGKILL and reaps it.
 class Process {
  public:
   // The child sees the test's environment without launcher and LEEWAY_ variables, plus
@@ -30,15 +30,15 @@ class Process {
 
   void signal(int number) const;
 
-  // The next line of its output without the line end; nothing after the last line, or when `until`
-  // has passed.
+  // Returns the child's next line without the line end, or nullopt after the last line or at
+  // `until`.
   std::optional<std::string> read_line(TimePoint until);
 
-  // Everything that the child writes until it closes its output or `until` has passed.
+  // Returns everything that the child writes until it closes its output, or until `until`.
   std::string read_all(TimePoint until);
 
-  // The child's exit code, or 128 + n if signal n ended it; nothing while it runs. Waits until
-  // `until`.
+  // Waits for the child's end. Returns its exit code, or 128 + n if signal n ended it, or nullopt
+  // if it still runs at `until`.
   std::optional<int> wait(TimePoint until);
 
  private:
@@ -50,8 +50,8 @@ class Process {
   std::optional<int> exit_code_;
 };
 
-// Runs a command to its end. Exit code -1: it could not be started, or took longer than `patience`
-// and was killed.
+// Result of a command. Exit code -1: it could not be started, or was killed because it took longer
+// than `patience`.
 struct Outcome {
   int exit_code = -1;
   std::string output;

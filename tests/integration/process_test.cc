@@ -1,4 +1,4 @@
-// Tests of the test tools: a rank that hangs or dies must be reported as such.
+// Tests of the test tools: they must report a rank that hangs or dies.
 #include "integration/process.h"
 
 #include <gtest/gtest.h>

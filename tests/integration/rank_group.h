@@ -11,11 +11,11 @@
 
 namespace leeway::integration {
 
-// A worker's facts about its run: one JSON object, the last line of its output (see worker.cc).
+// A worker's report about its run: one JSON object, the last line of its output (worker.cc).
 using Facts = nlohmann::json;
 
-// A TCP port of 127.0.0.1 that was free a moment ago. The next one is free too: scenarios with a
-// second communicator meet there.
+// Returns a TCP port of 127.0.0.1 that was free a moment ago, and so was the next one, at which
+// second communicators of scenarios meet.
 std::uint16_t free_port();
 
 struct RankSetup {
@@ -37,24 +37,23 @@ class RankGroup {
   Process& operator[](int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
   int size() const { return static_cast<int>(ranks_.size()); }
 
-  // Waits for a line that says {"mark": mark} from every rank. False, with a test failure, if one
-  // stays silent.
+  // Waits until every rank has printed the line {"mark": mark}. Returns false and fails the test if
+  // one does not.
   bool await_mark(const std::string& mark,
                   std::chrono::seconds patience = std::chrono::seconds(30));
 
-  // Waits for all ranks to end and returns their facts. A rank that hangs, crashes or says nothing
-  // is a test failure and has null facts. `but_not` names a rank that was killed on purpose.
+  // Waits for all ranks to end and returns their facts. If a rank hangs, crashes or prints nothing,
+  // the test fails and its facts are null. `but_not`: a rank that was killed on purpose.
   std::vector<Facts> finish(std::chrono::seconds patience, int but_not = -1);
 
  private:
   std::vector<Process> ranks_;
 };
 
-// Words before a command line that give it a /dev/shm of its own. `bytes`: its size, as mount(8)
-// takes it.
+// Returns the words that give a command a /dev/shm of its own. `bytes`: its size in the form of
+// mount(8).
 std::vector<std::string> private_memory(const std::string& bytes = "64m");
 
-// The path of the worker program.
 std::string worker_path();
 std::vector<Facts> facts_in(const std::string& output);
 

@@ -1,4 +1,4 @@
-// Scenarios of bad input: ranks that disagree, datagrams that no rank should have sent.
+// Scenarios of bad input: ranks that disagree, and datagrams that no rank should send.
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -23,8 +23,7 @@ struct DataSocket {
   sockaddr_in address{};
 };
 
-// The communicator's own UDP socket, found among this process's descriptors. Datagrams that are
-// sent through it have a member's source address.
+// Finds the communicator's own UDP socket. Datagrams sent through it come from a member's address.
 std::optional<DataSocket> find_data_socket() {
   for (int handle = 3; handle < 256; ++handle) {
     int type = 0;
@@ -39,7 +38,7 @@ std::optional<DataSocket> find_data_socket() {
   return std::nullopt;
 }
 
-// Kinds of bad datagrams, numbered. Every receiver must refuse all of them.
+// Makes a bad datagram of one of these kinds, all of which every receiver must refuse.
 constexpr int kJunkKinds = 6;
 std::vector<std::byte> make_junk(int kind, std::uint32_t k) {
   std::vector<std::byte> datagram(limits::kDatagramBytesMax);
@@ -77,7 +76,7 @@ std::vector<std::byte> make_junk(int kind, std::uint32_t k) {
   return datagram;
 }
 
-// Throws junk through `handle` until told to stop; returns how many left.
+// Sends junk until told to stop. Returns the number of datagrams sent.
 std::uint64_t throw_junk(int handle, const sockaddr_in& to, const std::atomic<bool>& stop) {
   std::uint64_t thrown = 0;
   for (std::uint32_t k = 0; !stop.load(); ++k) {
@@ -102,7 +101,7 @@ Status publish_victim(Communicator& group, const DataSocket& own, sockaddr_in& v
 
 }  // namespace
 
-// Rank 1 gives one element more than the others. The facts are the text of each rank's call, and
+// Rank 1 passes one element more than the others. Returns the outcome of each rank's call, and
 // whether the group still works.
 Facts size_mismatch(const Arguments& arguments) {
   const auto group = join();
@@ -119,8 +118,8 @@ Facts size_mismatch(const Arguments& arguments) {
   return facts;
 }
 
-// Exact all_reduces on all ranks while rank 1, through the socket of the group, and a stranger
-// throw junk at rank 0.
+// All ranks make exact all_reduces. Meanwhile rank 1, through the group's socket, and a stranger
+// send junk to rank 0.
 Facts junk(const Arguments& arguments) {
   const auto group = join();
   const auto own = find_data_socket();

@@ -1,5 +1,5 @@
-// Two transports that lose the same packets must give the same results and reports. The scenario
-// "outcomes" runs over both.
+// Checks that two transports with the same packet losses give the same results and reports. Both
+// run the scenario "outcomes".
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 
 namespace leeway::integration {
 
-// Settings for both. Datagrams have one size, so that packets are the same; damage must be
-// detected.
+// Settings for both transports. Equal datagram sizes give equal packets. Some packets are damaged,
+// and must be detected.
 inline const Environment kSameLosses = {
     {"LEEWAY_FAULT", "loss=0.15,burst=3,dup=0.05,corrupt=0.02,seed=9"},
     {"LEEWAY_SEED", "42"},

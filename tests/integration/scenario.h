@@ -1,8 +1,7 @@
-// Scenarios that a worker process can be asked to run: one function each, found by name in
-// worker.cc.
+// Scenarios that a worker process can run: one function each, found by name in worker.cc.
 //
-// A scenario runs on every rank. It joins through the environment as a user's program would, and
-// returns facts, which the worker prints as one JSON line. Judging them is the test's business.
+// A scenario runs on every rank. It joins through the environment, as a user's program would, and
+// returns facts, which the worker prints as one JSON line. The test judges them.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +31,7 @@ using Scenario = Facts (*)(const Arguments&);
 
 Facts join_only(const Arguments& arguments);  // the group forms, or the error and how long it took
 Facts collectives(const Arguments& arguments);  // every operation, exact
-// Many operations at once, which are waited for in reverse order.
+// Starts many operations, and waits for them in reverse order.
 Facts in_flight(const Arguments& arguments);
 Facts two_groups(const Arguments& arguments);  // two communicators, a thread each
 Facts threads(const Arguments& arguments);
@@ -46,16 +45,15 @@ Facts outcomes(const Arguments& arguments);  // results and reports, except for 
 Facts size_mismatch(const Arguments& arguments);  // one rank with another element count
 Facts junk(const Arguments& arguments);  // rank 1 and a stranger throw bad datagrams at rank 0
 
-// Ends the process with the error as its facts.
+// Prints the error as this process's facts, and ends the process.
 [[noreturn]] void end_with(const Status& status);
 
-// Options from the environment, and the group they describe; ends the process with the error as its
-// facts.
+// Returns options from the environment, and joins the group. Errors end the process by end_with().
 Options environment_options();
 std::unique_ptr<Communicator> join(const Options& options);
 std::unique_ptr<Communicator> join();
 
-// Tells the test that this rank has come so far: {"mark": name}.
+// Prints {"mark": name}, which tells the test how far this rank is.
 void mark(const std::string& name);
 
 Facts facts_of(const Status& status);

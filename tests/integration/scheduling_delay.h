@@ -1,5 +1,5 @@
-// How long this machine kept a thread from running that only wanted to sleep: the yardstick for
-// time limits on busy machines.
+// Measures how long this machine keeps a sleeping thread from running after its time. Tests on busy
+// machines allow for that in their time limits.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace leeway::integration {
 
-// Measures from construction on, in a thread that sleeps a millisecond at a time.
+// Measures while the object exists, in a thread that sleeps a millisecond at a time.
 class SchedulingDelay {
  public:
   SchedulingDelay()

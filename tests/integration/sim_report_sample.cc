@@ -1,5 +1,5 @@
-// Writes sample reports: sim_report_sample FOLDER makes sweep.html, single.html, long.html and
-// failed.html of made-up runs, for the browser test and for looking at the page.
+// Writes sample reports for the browser test, and for looking at the page: sim_report_sample FOLDER
+// makes sweep.html, default.html, single.html, long.html and failed.html from made-up runs.
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -19,7 +19,7 @@ bool write(const std::string& path, const std::string& text) {
   return static_cast<bool>(file);
 }
 
-// A report whose scenario asks for no plots, so that the page chooses them.
+// Makes a report without plots in its scenario, so that the page chooses some.
 ReportInput made_up_default_sweep() {
   ReportInput input = made_up_sweep();
   input.scenario.clear_report();

@@ -1,6 +1,6 @@
-// Compares the simulator with a real run: the same small case, with the same injected losses, over
-// loopback UDP and in virtual time. Losses are keyed by a packet's address (FaultPlan), so that
-// results and reports must be identical: bit for bit, and in every count that is not about time.
+// Compares the simulator with reality: the same small case with the same injected losses, over
+// loopback UDP and in virtual time. Losses depend only on a packet's address (FaultPlan). So
+// results and reports must be equal: bit for bit, and in every count that does not depend on time.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -30,7 +30,7 @@ struct Outcome {
 };
 using Outcomes = std::vector<std::vector<Outcome>>;  // by round, then rank
 
-// A different tensor for each rank and round; exact in float32.
+// Returns values that differ by rank and round, and whose sums are exact in float32.
 std::vector<float> contribution(int rank, int round) {
   std::vector<float> values(kElements);
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -76,7 +76,7 @@ void run_rank(int rank, const std::string& rendezvous, const CollectiveOptions& 
 }
 
 Outcomes over_udp(const CollectiveOptions& collective) {
-  // A port of this process, so that processes of one machine do not meet.
+  // Ports depend on the process id, so that test processes on one machine do not meet each other.
   static int port = 20'000 + ::getpid() % 10'000;
   const std::string rendezvous = "127.0.0.1:" + std::to_string(port++);
   Outcomes outcomes(kRounds, std::vector<Outcome>(kRanks));
@@ -158,7 +158,7 @@ class VirtualGroup final : private sim::Endpoints::Client {
   Outcomes outcomes_;
 };
 
-// ---- compared -----------------------------------------------------------------------------------
+// ---- comparison ---------------------------------------------------------------------------------
 
 void expect_same_report(const CollectiveReport& real, const CollectiveReport& simulated) {
   ASSERT_EQ(real.peers.size(), simulated.peers.size());
@@ -181,8 +181,8 @@ void expect_same_report(const CollectiveReport& real, const CollectiveReport& si
   EXPECT_EQ(real.elements_missing, simulated.elements_missing);
   EXPECT_EQ(real.elements_untouched, simulated.elements_untouched);
   EXPECT_EQ(real.estimator, simulated.estimator);
-  // The other figures of the noise, variance_estimate among them, are estimated from a sample of
-  // packets that the order of arrival picks.
+  // The noise's other figures, such as variance_estimate, come from a sample of packets that
+  // depends on their order of arrival.
   EXPECT_EQ(real.noise.measured, simulated.noise.measured);
   EXPECT_EQ(real.noise.loss, simulated.noise.loss);
 }

@@ -1,4 +1,4 @@
-// Sums what many calls reported, for the facts of a scenario. One thread.
+// Sums up the outcomes of a scenario's calls for its facts. For one thread.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Tensors of small whole numbers, which every element type holds exactly and which add up without
-// rounding, so that any wrong element is a wrong bit.
+// Tensors of small whole numbers. All element types hold them exactly, and sums are not rounded, so
+// a result is wrong if any bit differs.
 #pragma once
 
 #include <cmath>
@@ -18,8 +18,9 @@ class Tensor {
   Tensor(DataType type, std::size_t count)
       : type_(type), count_(count), bytes_(count * size_of(type)) {}
 
-  // value_of(i) is a small whole number >= 0. Values up to 8 are exact in every type but boolean,
-  // and results up to 127 in all types but FP8, which rounds them once, as reductions do.
+  // `value_of(i)` must return a small whole number >= 0. Values up to 8 are exact in every type but
+  // boolean. Results up to 127 are exact, too, except in FP8, which rounds them once, as reductions
+  // do.
   template <typename ValueOf>
   Tensor(DataType type, std::size_t count, ValueOf&& value_of) : Tensor(type, count) {
     for (std::size_t i = 0; i < count; ++i) set(i, static_cast<int>(value_of(i)));
@@ -30,7 +31,8 @@ class Tensor {
   DataType type() const { return type_; }
   std::size_t count() const { return count_; }
 
-  // Elements whose bits differ; both tensors have one type and size.
+  // Returns the number of elements that differ in any bit. Both tensors must have one type and
+  // size.
   std::uint64_t wrong(const Tensor& expected) const {
     std::uint64_t differing = 0;
     const std::size_t element = size_of(type_);
@@ -40,8 +42,8 @@ class Tensor {
     return differing;
   }
 
-  // Number of elements that are further from the expected ones than the fraction `fraction` of
-  // these. For estimates; floating types only.
+  // Returns the number of elements that differ from the expected ones by more than the share
+  // `fraction`. For estimates of floating types.
   std::uint64_t far(const Tensor& expected, double fraction) const {
     std::uint64_t found = 0;
     for (std::size_t i = 0; i < count_; ++i) {
@@ -107,7 +109,7 @@ class Tensor {
   std::vector<std::byte> bytes_;
 };
 
-// Rank `rank`'s element i: 0 .. 7, different for ranks, places and salts.
+// Returns element i of this rank: 0 .. 7, different for different ranks, positions and salts.
 inline int contribution(int rank, std::size_t i, std::uint32_t salt) {
   const std::uint64_t mixed =
       (i * 4 + static_cast<std::uint64_t>(rank) + salt * 7919ull) * 0x9E3779B97F4A7C15ull;

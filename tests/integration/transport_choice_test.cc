@@ -1,5 +1,6 @@
-// Which transport real processes choose: asked for by name, automatic, in disagreement, and if a
-// rank lacks it. A test is skipped, with the reason, if this machine or build lacks a transport.
+// Tests which transport real processes choose: one that is asked for, the automatic choice,
+// disagreement, and a rank that lacks it. Tests are skipped if the machine or build lacks the
+// transport.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +28,6 @@ std::vector<Facts> run(const Environment& environment,
   return group.finish(kChoicePatience);
 }
 
-// Expects that all operations were right, over this transport.
 void expect_choice(const std::vector<Facts>& all, const char* transport) {
   for (const Facts& facts : all) {
     EXPECT_EQ(facts.value("problems", Facts()), Facts::array()) << facts;
@@ -45,7 +45,7 @@ std::string error_of_all(const std::vector<Facts>& all, const char* code) {
   return all[0].value("/error/text"_json_pointer, "");
 }
 
-// The error of a rank that tries this transport alone. Empty if the transport can be used.
+// Returns why a single rank cannot use this transport, or no text if it can.
 std::string obstacle(const std::string& transport) {
   Process alone({worker_path(), "join_only"}, {{"LEEWAY_TRANSPORT", transport}});
   const TimePoint until = Clock::now() + kChoicePatience;
@@ -54,7 +54,7 @@ std::string obstacle(const std::string& transport) {
   return all.empty() ? "no facts" : all[0].value("/error/text"_json_pointer, "");
 }
 
-// Ranks of one machine have shared memory between them.
+// UCX works on every machine, because ranks of one machine share memory.
 class TransportChoiceUcx : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -94,7 +94,6 @@ TEST_F(TransportChoiceUcx, ComesToTheResultsAndReportsOfUdp) {
   expect_same_outcomes(over("udp"), over("ucx"));
 }
 
-// Many calls at once, two communicators, several threads.
 TEST_F(TransportChoiceUcx, IsRightUnderLoad) {
   for (const char* scenario : {"in_flight", "two_groups", "threads"}) {
     for (const Facts& facts : run({{"LEEWAY_TRANSPORT", "ucx"}}, {}, scenario)) {
@@ -104,8 +103,8 @@ TEST_F(TransportChoiceUcx, IsRightUnderLoad) {
   }
 }
 
-// Ranks that have a /dev/shm of their own each: our memory does not connect them, and UCX's of
-// System V would.
+// Ranks have separate /dev/shm folders, so Leeway's shared memory does not connect them. UCX's
+// System V memory would, but is not chosen.
 TEST_F(TransportChoiceUcx, IsNotTakenUnasked) {
   if (run_command(private_memory()).exit_code != 0) GTEST_SKIP() << "may not mount";
   if (obstacle("verbs").empty()) GTEST_SKIP() << "this machine has RDMA";

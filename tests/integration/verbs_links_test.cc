@@ -1,6 +1,6 @@
-// Communicators over the verbs transport, on Soft-RoCE devices behind links with the kernel's own
-// netem: the same checks as over UDP, with and without multicast; a rank that is killed, and a
-// device that is removed under way. Runs in the virtual machine of tools/vm_test.
+// The verbs transport on Soft-RoCE devices behind links with the kernel's netem: the same checks as
+// over UDP, with and without multicast. Also a rank that is killed, and a device that is removed
+// during calls. Runs in the virtual machine of tools/vm_test.
 #include <csignal>
 
 #include "integration/exact_expectation.h"
@@ -26,8 +26,8 @@ TEST_P(Verbs, LossyOperationsAreRightInWhatAllBring) {
 
 INSTANTIATE_TEST_SUITE_P(Links, Verbs, testing::ValuesIn(kLinkConditions), name_of_condition);
 
-// Statistics take long in an emulated machine. UDP's tests show what the other conditions do to an
-// average.
+// Runs under few conditions, because statistics take long in an emulated machine. The UDP tests
+// have the others.
 class VerbsAverages : public Verbs {};
 
 TEST_P(VerbsAverages, HaveTheErrorOfTheLoss) {
@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(Links, VerbsMulticast, testing::ValuesIn(kLinkCondition
 
 class VerbsMulticastCount : public VerbsMulticast {};
 
-// In 5 all-reduces of 256 KiB, each rank's spread half is 64 datagrams of 1 KiB and more.
+// In each of 5 all-reduces of 256 KiB, a rank's spread half is at least 64 datagrams.
 TEST_P(VerbsMulticastCount, SpreadHalvesGoOutOnce) {
   for (const Facts& facts : run({"repeat", "elements=65536", "rounds=5", "delivery=exact"})) {
     ASSERT_TRUE(facts.is_object());
@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(Links, VerbsMulticastCount, testing::Values(kLinkCondit
 
 class VerbsMemory : public Verbs {
  protected:
-  // Datagrams that all ranks had to copy in 5 all-reduces of 1 MiB.
+  // Returns how many datagrams all ranks copied in 5 all-reduces of 1 MiB.
   std::uint64_t copied(const char* registered, const char* delivery) {
     std::uint64_t sum = 0;
     for (const Facts& facts :
@@ -110,7 +110,7 @@ INSTANTIATE_TEST_SUITE_P(Links, VerbsOutcomes, testing::Values(kLinkConditions[0
 
 class VerbsLarge : public Verbs {};
 
-// Blocks of up to 1 MiB of every rank, so that what a call gathers or reduces has 4 MiB.
+// Blocks of 1 MiB of 4 ranks, so that calls gather or reduce 4 MiB.
 TEST_P(VerbsLarge, FourMebibytesAreExact) {
   const auto all = run({"collectives", "elements_max=262144", "types=0"});
   for (const Facts& facts : all) expect_right(facts);
@@ -118,8 +118,8 @@ TEST_P(VerbsLarge, FourMebibytesAreExact) {
 
 INSTANTIATE_TEST_SUITE_P(Links, VerbsLarge, testing::Values(kTenthLost), name_of_condition);
 
-// Ranks make rounds until one of them is killed or loses its device. Then deadlines cut three lossy
-// rounds before the peer time-out of 3 s. An exact round fails after that time-out.
+// Ranks make rounds until one is killed or loses its device. With lossy rounds, the deadline then
+// cuts three rounds before the peer time-out of 3 s. An exact round fails after this time-out.
 class VerbsHarm : public testing::Test {
  protected:
   static constexpr int kVictim = 2;
@@ -152,7 +152,7 @@ class VerbsHarm : public testing::Test {
     return group.finish(kPatience, kVictim);
   }
   std::vector<Facts> remove_device(const std::string& delivery);
-  // The RDMA device of a rank, as `rdma link` shows it: "link rxe3/1 ... netdev v3".
+  // Returns the rank's RDMA device as `rdma link` names it: "link rxe3/1 ... netdev v3".
   std::string device_of(int rank) const {
     const std::string rows = run_command({"rdma", "link"}).output;
     const std::size_t row = rows.rfind("link ", rows.find("netdev " + links_->names()[rank]));
@@ -171,7 +171,8 @@ void expect_each_but(int victim, const std::vector<Facts>& all, const std::strin
   }
 }
 
-// Exact calls of the others fail after the peer time-out, and name the victim.
+// Expects that the others' exact calls failed after the peer time-out, and that the error names the
+// victim.
 void expect_named_by_others(int victim, const std::vector<Facts>& all) {
   expect_each_but(victim, all, "peer_lost");
   ASSERT_FALSE(all.empty());
@@ -187,12 +188,13 @@ TEST_F(VerbsHarm, OfAKilledRankIsNamedByExactCalls) {
   expect_named_by_others(kVictim, kill_one("exact"));
 }
 
-// Removes the victim's device during rounds, and returns the facts of all ranks.
+// Removes the victim's device during rounds. Returns the facts of all ranks.
 std::vector<Facts> VerbsHarm::remove_device(const std::string& delivery) {
   const std::string device = device_of(kVictim);
   RankGroup group = rounds_of(delivery);
   if (!group.await_mark("looping")) return {};
-  // The command ends while the rank lives, so the transport has let go of the device.
+  // `rdma link del` waits for the device's users. It ends while the rank lives, so the transport
+  // has released the device.
   EXPECT_EQ(run_command({"rdma", "link", "del", device}, std::chrono::seconds(30)).exit_code, 0);
   const auto all = group.finish(kPatience);
   run_command({"rdma", "link", "add", device, "type", "rxe", "netdev", links_->names()[kVictim]});

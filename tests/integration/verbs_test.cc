@@ -51,7 +51,7 @@ TEST_F(VerbsDatagrams, ArriveAsTheyWereSent) {
   connect(3);
   const std::size_t bytes = group_[0]->limits().datagram_bytes_max;
   ASSERT_GE(bytes, limits::kDatagramBytesMin);
-  // The datagram's parts are copied, inline, and gathered from registered memory.
+  // Covers all three ways to send: copied, inline, and gathered from registered memory.
   const OwnedTrain copied(1, bytes, pattern(10 * bytes + 17), {48, 700, 3 * bytes + 5});
   const OwnedTrain small(1, 60, pattern(60 * 5, 7));
   const OwnedTrain gathered(1, bytes, pattern(8 * bytes + 99, 3), {48, 700});
@@ -148,7 +148,7 @@ TEST_F(VerbsDatagrams, EndWhenTheDeviceIsRemovedWhichIsNoticedNamedAndLetHappen)
       if (group_[rank]->receive(out) == 0) group_[rank]->wait(1ms);
     }
   }
-  // Joining waits for `rdma link del`, which ends while the transport lives.
+  // join() waits for `rdma link del`, which ends although the transport still exists.
   removal.join();
   const Status status = group_[1]->status();
   EXPECT_NE(status.text().find(device), std::string_view::npos) << status.c_str();

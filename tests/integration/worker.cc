@@ -1,5 +1,5 @@
-// One rank of an integration test: worker SCENARIO [key=value ...]. Prints one JSON line of facts
-// and ends with 0 if the scenario ran, whatever it found; the test judges.
+// One rank of an integration test: worker SCENARIO [key=value ...]. Prints facts as a JSON line.
+// Exits with 0 if the scenario ran, whatever it found, because the test judges.
 #include <sys/prctl.h>
 
 #include <array>
@@ -31,7 +31,7 @@ constexpr std::array<std::pair<std::string_view, Scenario>, 13> kScenarios = {{
 }};
 
 void print(const Facts& facts) {
-  // One write a line: several ranks may share the descriptor under a launcher.
+  // Writes each line in one call, because ranks may share the descriptor under a launcher.
   const std::string line = facts.dump(-1, ' ', false, Facts::error_handler_t::replace) + "\n";
   std::fwrite(line.data(), 1, line.size(), stdout);
   std::fflush(stdout);

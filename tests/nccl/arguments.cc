@@ -1,4 +1,4 @@
-// Rules A1, A2, A5 and C1: wrong arguments are reported before anything is sent.
+// Rules A1, A2, A5 and C1: wrong arguments are refused before anything is sent.
 #include <climits>
 #include <cstdlib>
 #include <cstring>
@@ -99,7 +99,7 @@ void config_is_looked_at(const Rank& rank) {
   config = good;
   config.blocking = 2;
   EXPECT_CODE(rank, init(config), ncclInvalidArgument);
-  // A header of 2.13 had no member `blocking`, so its bytes there are ignored.
+  // The header of 2.13 has no member `blocking`, so its bytes are ignored.
   config.version = 21300;
   EXPECT_OK(rank, init(config));
   config = good;
@@ -138,7 +138,7 @@ void last_error_names_the_call(const Rank& rank) {
   }
 }
 
-// Every refused call has a text, not only the first, which is logged.
+// Every refused call must set an error text, although only the first one is logged.
 void refused_calls_have_a_text(const Rank& rank) {
   const char* value = "";
   int length = 0;

@@ -1,4 +1,4 @@
-// The program: which cases, how many ranks, threads or processes.
+// The main program: chooses the cases, the number of ranks, and threads or processes.
 #include "nccl/conformance.h"
 
 #include <sys/mman.h>
@@ -19,8 +19,8 @@ namespace conformance {
 namespace {
 
 constexpr unsigned kCaseSeconds = 60;
-// How long a process may take to end once its part is done (rule L5 says 200 ms), and what a busy
-// machine adds to that.
+// How long a process may take to exit after its part: 200 ms by rule L5, plus the delay of a busy
+// machine.
 constexpr double kExitSeconds = 0.2 + 1.0;
 const char* running_case = "";
 
@@ -70,7 +70,7 @@ void open_devices() {
   std::_Exit(2);
 }
 
-// Returns true if all processes ended well, and soon.
+// Returns true if all processes exited normally and in time.
 bool run_as_processes(const Case& one, const Arguments& arguments, Shared& shared) {
   const int ranks = arguments.ranks;
   std::vector<pid_t> children;
@@ -78,7 +78,7 @@ bool run_as_processes(const Case& one, const Arguments& arguments, Shared& share
     const pid_t child = ::fork();
     if (child == 0) {
       ::alarm(kCaseSeconds);
-      // CUDA does not outlive a fork.
+      // Each process opens CUDA after the fork, because CUDA cannot be used across one.
       if (arguments.mixed && rank % 2 == 1) {
         ::setenv("CUDA_VISIBLE_DEVICES", "", 1);
       } else if (arguments.device) {

@@ -1,8 +1,8 @@
-// nccl_conformance: one case for each rule that NCCL promises its programs. It uses NCCL's header
-// only.
+// nccl_conformance: one case for each rule that NCCL promises its programs. Uses NCCL's header
+// only. Letters of rules: A arguments, C communicators, G groups, L processes, T element types.
 //
-// A case runs on all ranks at once, as threads of one process or as processes. The first check that
-// fails prints where, and ends the program: other ranks would wait for the one that stopped.
+// A case runs on all ranks at once, as threads or processes. The first failed check prints its
+// place and ends the program, because other ranks would wait for the failed one.
 #pragma once
 
 #include <pthread.h>
@@ -17,7 +17,7 @@
 
 namespace conformance {
 
-// State that ranks share, also across processes.
+// State that all ranks share; in shared memory, if they are processes.
 struct Shared {
   pthread_barrier_t barrier;
   ncclUniqueId id;
@@ -31,9 +31,8 @@ struct Rank {
   bool processes;  // ranks are processes
 
   void barrier() const;
-  // A new id for all ranks.
+  // Returns a new id, the same on all ranks.
   ncclUniqueId fresh_id() const;
-  // A communicator of all ranks.
   ncclComm_t connect() const;
   ncclComm_t connect(ncclConfig_t config) const;
 };
@@ -41,7 +40,7 @@ struct Rank {
 struct Case {
   std::string name;
   std::function<void(const Rank&)> run;
-  // Whether the case needs processes: cases that set variables, or in which ranks die, do.
+  // Cases that set environment variables, or in which ranks die, need processes.
   enum class Needs { anything, processes } needs = Needs::anything;
 };
 
@@ -53,12 +52,11 @@ std::vector<Case> life_cases();
 std::vector<Case> failure_cases();
 std::vector<Case> leeway_cases();
 
-// Ends the program. `detail` gives the actual and the expected value.
+// Reports a failed check and ends the program. `detail`: the actual and the expected value.
 [[noreturn]] void fail_at(const Rank& rank, const char* file, int line, const std::string& detail);
 
-// Polls until a non-blocking communicator is done, and returns its last code.
+// Waits until no call of a non-blocking communicator is in progress. Returns the last code.
 ncclResult_t settled(const Rank& rank, ncclComm_t comm);
-// Seconds that the call takes.
 double seconds_of(const std::function<void()>& call);
 
 #define EXPECT_CODE(rank, call, code)                                                          \

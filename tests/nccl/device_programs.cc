@@ -1,14 +1,14 @@
-// Random programs of kernels, events, collectives, groups and graphs on device memory, on the
-// driver double: none blocks, none touches a device pointer, all results are right.
+// Random programs of kernels, events, collectives, groups and graphs on device memory, with the
+// CUDA double. No call may block, no device pointer may be followed, and all results must be right.
 //
 //   device_programs [--programs N] [--seed S] [--connections N] [--ranks N] [--encoded 1]
 //
-// --encoded: sums are of small whole numbers as float32, which a policy sends as float16: kernels
-// of codecs encode what is long enough, and a kernel of the program makes sums small again.
+// --encoded: data are small whole numbers in float32, which a policy sends as float16. Kernels
+// encode long tensors, and a kernel of the program makes sums small again.
 //
-// Ranks are threads with a device each. A program is the same on all ranks, and its outcome is
-// computed beside it. Streams race where the program has no event between them: a buffer passes
-// from one stream to another by an event.
+// Ranks are threads, each with a device. All run the same program, whose right result the host
+// computes. Work on different streams is ordered by events only: a buffer passes from one stream to
+// another by an event.
 #include <dlfcn.h>
 #include <signal.h>
 #include <unistd.h>
@@ -42,18 +42,18 @@ constexpr std::size_t kBuffers = 6;
 constexpr std::size_t kStreams = 3;
 constexpr std::size_t kComms = 2;
 constexpr std::size_t kCapacity = std::size_t{1} << 20;  // elements of a buffer
-// Margin behind the elements that a program uses.
+// Elements behind those that a program uses, which must not change.
 constexpr std::size_t kMargin = 1024;
 constexpr unsigned kProgramSeconds = 120;
 
-// --encoded, and the bound of numbers with it: sums of 8 ranks are then exact in float16.
+// --encoded: numbers are below kModulus, so that sums of 8 ranks are exact in float16.
 bool encoded = false;
 constexpr std::uint32_t kModulus = 16;
 
 std::uint32_t folded(std::uint32_t number) {
   return encoded ? number % kModulus : number;
 }
-// Numbers as they are in memory.
+// Convert a number to its bits in memory, and back.
 std::uint32_t stored(std::uint32_t number) {
   return encoded ? std::bit_cast<std::uint32_t>(static_cast<float>(number)) : number;
 }
@@ -80,12 +80,11 @@ struct Action {
   std::size_t to = 0;
   std::size_t count = 0;
   std::uint32_t value = 0;  // value that a kernel writes, or root of a broadcast
-  // Calls of a group; or calls of a graph, on its stream and one beside it.
+  // The calls of a group or a graph. Those of a graph use the graph's stream and one more.
   std::vector<Action> inside;
   int launches = 0;  // how often a graph is launched
 };
 
-// Makes programs.
 class Maker {
  public:
   Maker(std::uint64_t seed, int ranks) : random_(seed), ranks_(static_cast<std::size_t>(ranks)) {}
@@ -166,8 +165,7 @@ class Maker {
 
 using Buffer = std::vector<std::uint32_t>;
 
-// How much of each buffer is checked: the part that a program uses, and a margin that must stay as
-// it was.
+// How many elements of each buffer are checked: those that the program uses, and kMargin more.
 using Extents = std::array<std::size_t, kBuffers>;
 
 void extend(const Action& action, std::size_t ranks, Extents& extents) {
@@ -196,7 +194,7 @@ std::uint32_t after_kernel(std::uint32_t before, std::uint32_t value, std::size_
   return folded(before * 3 + value + static_cast<std::uint32_t>(rank));
 }
 
-// The right results of programs. The second communicator has the ranks in the other order.
+// Computes the right results of programs. The second communicator has the ranks in reverse order.
 class Oracle {
  public:
   Oracle(std::size_t ranks, const Extents& extents) : ranks_(ranks), memory_(ranks) {
@@ -224,7 +222,7 @@ class Oracle {
   }
 
  private:
-  // Rank of the program that has this rank of the communicator, and the other way round.
+  // Converts a rank of the communicator to a rank of the program, or back.
   std::size_t turned(const Action& action, std::size_t rank) const {
     return action.comm == 0 ? rank : ranks_ - 1 - rank;
   }
@@ -267,7 +265,7 @@ class Oracle {
   std::vector<std::vector<Buffer>> memory_;
 };
 
-// The double's own functions, and those of graphs.
+// CUDA's functions for graphs, and functions of the double.
 struct Extra {
   void (*configure)(const CudaDoubleSettings*);
   cuda::Code (*launch)(cuda::Stream, void (*)(void*), void*);
@@ -311,7 +309,6 @@ bool find_extra() {
          find(extra.launch_graph, "cuGraphLaunch") && find(extra.destroy, "cuGraphExecDestroy");
 }
 
-// A rank's device and the work on it.
 class Runner {
  public:
   Runner(std::size_t rank, std::size_t ranks, std::vector<ncclComm_t> comms)
@@ -357,7 +354,7 @@ class Runner {
     std::size_t count;
     std::function<void(std::uint32_t*, std::size_t)> body;
   };
-  // The kernel's arguments are kept, because a graph launches it again.
+  // Launches a kernel. Keeps its arguments, because a graph may launch it again.
   void kernel(std::size_t buffer, std::size_t count, cuda::Stream stream,
               std::function<void(std::uint32_t*, std::size_t)> body) {
     kernels_.push_back(std::make_unique<Kernel>(Kernel{memory_[buffer], count, std::move(body)}));
@@ -422,7 +419,7 @@ class Runner {
     }
   }
 
-  // Makes sums as small as other numbers.
+  // Makes the sums of a call as small as other numbers, with --encoded.
   void fold(const Action& action) {
     if (!encoded || (action.kind != Kind::all_reduce && action.kind != Kind::reduce_scatter))
       return;
@@ -440,7 +437,8 @@ class Runner {
     for (const Action& one : action.inside) fold(one);
   }
 
-  // All streams come before the launches of the graph, and after them.
+  // Captures a graph and launches it. Events order it after all earlier work and before all later
+  // work.
   void graph(const Action& action) {
     for (std::size_t i = 0; i < kStreams; ++i) order(i, action.stream);
     const cuda::Stream main = streams_[action.stream];

@@ -1,6 +1,6 @@
 // Processes that exit while a communicator is being made, in the background or on another thread,
-// and while a call is in progress; and processes that get few threads. Each ends with the exit
-// status that it asked for.
+// or during a call; and processes with few threads. Each must end with the exit status that it
+// asked for.
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -23,7 +23,7 @@ constexpr int kRanks = 2;
 constexpr int kTurns = 25;
 constexpr int kStatus = 7;
 constexpr int kThreadsMax = 12;
-constexpr uid_t kStrangersFrom = 60100;  // users of nobody
+constexpr uid_t kStrangersFrom = 60100;  // ids that no user has
 constexpr unsigned kSecondsMax = 20;     // a process that lives longer hangs
 
 enum class Way { polls, blocks, calls };
@@ -57,7 +57,7 @@ ncclResult_t join(const Meeting& meeting, int rank, bool blocking, ncclComm_t* c
   }
   if (way == Way::calls) {
     std::thread([] {
-      // The thread outlives objects that exit() destroys.
+      // Never destroyed, because this thread outlives objects that exit() destroys.
       static auto& tensor = *new std::vector<float>(1000);
       (void)ncclAllReduce(tensor.data(), tensor.data(), 1000, ncclFloat32, ncclSum, comm, nullptr);
       ::pause();
@@ -67,8 +67,8 @@ ncclResult_t join(const Meeting& meeting, int rank, bool blocking, ncclComm_t* c
   std::exit(kStatus);
 }
 
-// Lives as a user of its own that may have `threads` threads, if root runs this; otherwise without
-// a limit. Calls may fail if they say so; results are not checked.
+// Runs as a user of its own that may have `threads` threads; without root there is no limit. Calls
+// may fail if they return an error. Results are not checked.
 [[noreturn]] void live_with_few_threads(int threads) {
   alarm(kSecondsMax);
   int version = 0;

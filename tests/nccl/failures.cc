@@ -12,7 +12,7 @@
 namespace conformance {
 namespace {
 
-// The rule allows 100 ms; a busy machine takes longer.
+// The rule permits 100 ms; a busy machine needs longer.
 constexpr double kAbortSeconds = 1.0;
 
 // C4: an operation with a dead peer fails, and so does each later one. C5: abort does not wait.
@@ -39,7 +39,7 @@ void dead_peer(const Rank& rank) {
   EXPECT_THAT_IT(rank, took < kAbortSeconds, std::to_string(took));
 }
 
-// C6: ncclCommDestroy does not hang, either.
+// C6: after a peer's death ncclCommDestroy does not hang, either.
 void destroy_after_a_failure(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   rank.barrier();
@@ -51,7 +51,7 @@ void destroy_after_a_failure(const Rank& rank) {
   EXPECT_THAT_IT(rank, took < 5, std::to_string(took));
 }
 
-// C8: the others go on without the dead rank.
+// C8: the other ranks can shrink the communicator to one without the dead rank.
 void shrink_without_the_dead(const Rank& rank) {
   if (rank.size < 3) return;
   const ncclComm_t comm = rank.connect();
@@ -70,7 +70,7 @@ void shrink_without_the_dead(const Rank& rank) {
   EXPECT_OK(rank, ncclCommAbort(comm));
 }
 
-// C5: a call that waits for peers who never come ends with the abort, in any order of ranks.
+// C5: abort ends a call that waits for peers who never come, whatever the order of ranks.
 void abort_ends_what_waits(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   std::atomic<bool> entered{false};
@@ -79,7 +79,6 @@ void abort_ends_what_waits(const Rank& rank) {
   std::thread waiting([&] {
     int value = 1;
     entered = true;
-    // Nobody receives it.
     code = ncclRecv(&value, 1, ncclInt32, (rank.rank + 1) % rank.size, comm, nullptr);
   });
   while (!entered) std::this_thread::yield();
@@ -93,7 +92,7 @@ void abort_ends_what_waits(const Rank& rank) {
   EXPECT_CODE(rank, ncclCommAbort(comm), ncclInvalidArgument);
 }
 
-// C5: a group does not succeed if an operation of it never began. The operations of its other
+// C5: a group fails if one of its operations was aborted before it began. Operations on its other
 // communicators go on.
 void abort_ends_what_a_group_gathered(const Rank& rank) {
   const ncclComm_t other = rank.connect();
@@ -117,7 +116,7 @@ void abort_ends_what_a_group_gathered(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(other));
 }
 
-// C5: a call that waits for peers ends with the abort while ranks meet, too.
+// C5: abort also ends the wait for other ranks while a communicator is being made.
 void abort_ends_a_join(const Rank& rank) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
@@ -131,8 +130,8 @@ void abort_ends_a_join(const Rank& rank) {
   rank.barrier();
 }
 
-// Errors in the background have a text, too: in a program that does not block, no call returns
-// them.
+// A failure in the background must have an error text, too: with a non-blocking communicator no
+// call returns it.
 void failed_join_has_a_text(const Rank& rank) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
@@ -147,9 +146,9 @@ void failed_join_has_a_text(const Rank& rank) {
   rank.barrier();
 }
 
-// nccl.h: revoking stops what is in flight; then the state is ncclSuccess, and ranks may be split,
-// shrunk and destroyed. A call that waits may fail before its own rank revokes, because a peer has
-// revoked.
+// nccl.h: revoking stops calls in progress. The state then becomes ncclSuccess, and the
+// communicator may be split, shrunk and destroyed. A waiting call may fail before its own rank
+// revokes, because a peer has revoked.
 void revoked_ranks(const Rank& rank, int blocking) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = blocking;
@@ -160,8 +159,8 @@ void revoked_ranks(const Rank& rank, int blocking) {
     entered = true;
     if (rank.rank == 0) return;  // so that no rank's operation is done
     const ncclResult_t code = ncclAllReduce(&value, &value, 1, ncclInt32, ncclSum, comm, nullptr);
-    // A call on a device has succeeded once its stream has it. No later code says that it was cut
-    // off, because the state of a revoked communicator is ncclSuccess.
+    // On a device the call succeeds as soon as its stream has it. No later code reports that it was
+    // cut off, because a revoked communicator's state is ncclSuccess.
     EXPECT_THAT_IT(rank, code != ncclSuccess || blocking == 0 || on_devices(),
                    "a sum without rank 0");
   });
@@ -209,7 +208,7 @@ void revoked_without_blocking(const Rank& rank) {
   revoked_ranks(rank, 0);
 }
 
-// L5: the child of a fork has none of the threads. Its calls say so and do not hang.
+// L5: a forked child has none of the library's threads. Its calls return an error and do not hang.
 void forked_child(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   const pid_t child = ::fork();
@@ -219,7 +218,7 @@ void forked_child(const Rank& rank) {
     EXPECT_CODE(rank, ncclAllReduce(&value, &value, 1, ncclInt32, ncclSum, comm, nullptr),
                 ncclInvalidUsage);
     EXPECT_CODE(rank, ncclCommDestroy(comm), ncclInvalidUsage);
-    // It may make communicators of its own.
+    // The child may make its own communicators.
     ncclUniqueId id;
     EXPECT_OK(rank, ncclGetUniqueId(&id));
     ncclComm_t own = nullptr;

@@ -1,4 +1,4 @@
-// Rules G1 to G8.
+// Rules G1 to G8: groups of calls.
 #include <algorithm>
 #include <random>
 #include <string>
@@ -11,7 +11,7 @@
 namespace conformance {
 namespace {
 
-// Checks the sum of a 1 from each rank, which shows that the communicator still works.
+// Sums a 1 from each rank, which shows that the communicator works.
 void check_sum(const Rank& rank, ncclComm_t comm) {
   int count = 0;
   EXPECT_OK(rank, ncclCommCount(comm, &count));
@@ -68,7 +68,7 @@ void several_communicators_and_operations(const Rank& rank) {
   EXPECT_OK(rank, ncclAllGather(&own, gathered.data(), 1, ncclFloat32, second, nullptr));
   EXPECT_OK(rank, ncclGroupEnd());
   for (const int value : values) EXPECT_THAT_IT(rank, value == rank.size, std::to_string(value));
-  // The second communicator has the ranks in the other order.
+  // The second communicator has the ranks in reverse order.
   EXPECT_THAT_IT(rank, gathered[0] == static_cast<float>(rank.size - 1),
                  std::to_string(gathered[0]));
   EXPECT_OK(rank, ncclCommDestroy(second));
@@ -90,7 +90,7 @@ void blocking_does_not_mix(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(blocking));
 }
 
-// One thread has all ranks, and makes, uses, splits and ends them in groups.
+// One thread makes, uses, splits and ends the communicators of all ranks, in groups.
 void one_thread_has_all_ranks(const Rank& rank) {
   if (rank.rank != 0) return;
   ncclUniqueId id;
@@ -117,7 +117,7 @@ void one_thread_has_all_ranks(const Rank& rank) {
   for (std::size_t i = 0; i < size; ++i) EXPECT_OK(rank, ncclCommFinalize(halves[size - 1 - i]));
   EXPECT_OK(rank, ncclGroupEnd());
   for (const ncclComm_t comm : halves) EXPECT_OK(rank, ncclCommDestroy(comm));
-  // An abort depends neither on order nor on who else aborts.
+  // Ranks may abort in any order.
   EXPECT_OK(rank, ncclGroupStart());
   for (std::size_t i = 0; i < size; ++i) EXPECT_OK(rank, ncclCommAbort(comms[size - 1 - i]));
   EXPECT_OK(rank, ncclGroupEnd());
@@ -147,7 +147,8 @@ void init_all(const Rank& rank) {
   for (const ncclComm_t comm : comms) EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// Messages of one pair arrive in the order of their sends; all else may come in any order.
+// A message. Messages of one pair arrive in the order of their sends; others may arrive in any
+// order.
 struct Parcel {
   bool send;
   int peer;
@@ -171,7 +172,6 @@ void exchange_parcels(const Rank& rank, ncclComm_t comm, int per_pair, unsigned 
   }
   std::mt19937 random(seed + static_cast<unsigned>(rank.rank));
   std::shuffle(parcels.begin(), parcels.end(), random);
-  // Numbers are given in the order of issue.
   std::vector<int> next(static_cast<std::size_t>(2 * rank.size));
   for (Parcel& one : parcels)
     one.number = next[static_cast<std::size_t>(2 * one.peer + (one.send ? 1 : 0))]++;
@@ -202,7 +202,7 @@ void exchange_parcels(const Rank& rank, ncclComm_t comm, int per_pair, unsigned 
   }
 }
 
-// G6, G7: messages of any count and order, including some of length 0.
+// G6, G7: messages in any number and order, also with length 0.
 void messages_of_any_order(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   for (const int per_pair : {1, 8, 16, 17, 64}) exchange_parcels(rank, comm, per_pair, 99);
@@ -233,7 +233,7 @@ void messages_in_and_out_of_groups_match(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// G7: collectives of length 0 are dropped, but their arguments are checked first.
+// G7: collectives of length 0 do nothing, but their arguments are checked.
 void nothing_to_do(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   EXPECT_CODE(
@@ -242,7 +242,7 @@ void nothing_to_do(const Rank& rank) {
       ncclInvalidArgument);
   EXPECT_CODE(rank, ncclBroadcast(nullptr, nullptr, 0, ncclInt8, -1, comm, nullptr),
               ncclInvalidArgument);
-  // Only one rank makes these calls: none waits for a peer.
+  // Only one rank makes these calls, so none may wait for a peer.
   if (rank.rank == 0) {
     EXPECT_OK(rank, ncclAllReduce(nullptr, nullptr, 0, ncclInt8, ncclSum, comm, nullptr));
     EXPECT_OK(rank, ncclBroadcast(nullptr, nullptr, 0, ncclInt8, 0, comm, nullptr));

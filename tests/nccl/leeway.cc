@@ -1,4 +1,5 @@
-// Leeway's additions: policies, traces, versions, ids of other libraries, NCCL's variables (A6).
+// Leeway's additions: policies, traces, versions, ids made by other libraries, and NCCL's variables
+// (A6).
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,7 +14,7 @@
 #include "nccl/on_device.h"
 #include "support/secret_line.h"
 
-// The library's functions below the wrappers of on_device.cc, which copy host memory.
+// The library's own functions. The wrappers of on_device.cc, which copy host memory, hide them.
 extern "C" {
 ncclResult_t __real_ncclAllReduce(const void*, void*, size_t, ncclDataType_t, ncclRedOp_t,
                                   ncclComm_t, cudaStream_t);
@@ -81,7 +82,7 @@ void policies_are_compared(const Rank& rank) {
   EXPECT_THAT_IT(rank, has(text, "LEEWAY_NCCL_POLICY"), text);
 }
 
-// Only operations that a rule names are lossy; all others stay exact.
+// Only operations that a policy rule names are lossy; all others are exact.
 void policy_and_trace(const Rank& rank) {
   const std::string trace = file_of(rank, ".trace");
   ::setenv("LEEWAY_NCCL_POLICY",
@@ -120,10 +121,9 @@ void policy_and_trace(const Rank& rank) {
   }
 }
 
-// Tensors that kernels encode on devices have the same bits as tensors that the processor encodes.
-// The contributions are whole numbers that the codec can hold, and each block has a scale of its
-// own. So sums do not depend on which rank owns a part; that rank changes from call to call if
-// parts are short.
+// Kernels on devices must encode to the same bits as the processor. Contributions are whole numbers
+// that the codec holds, with a scale for each block. So sums do not depend on which rank owns a
+// part; with short parts, the owner changes from call to call.
 void policy_encodes(const Rank& rank) {
   const std::string log = file_of(rank, ".encodes");
   ::setenv("NCCL_DEBUG", "INFO", 1);
@@ -159,7 +159,7 @@ void policy_encodes(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
   const std::string text = contents(log);
   ::unlink(log.c_str());
-  // A build without nvcc has no kernels, either.
+  // Kernels are missing if the test or a build without nvcc leaves them out.
   const bool refused = std::getenv("CONFORMANCE_WITHOUT_KERNELS") != nullptr;
   const char* const wanted = refused || has(text, "no nvcc was found")
                                  ? "codecs of device memory run on the processor"
@@ -167,7 +167,6 @@ void policy_encodes(const Rank& rank) {
   EXPECT_THAT_IT(rank, has(text, wanted) == on_devices(), text);
 }
 
-// A6.
 void variables_of_nccl(const Rank& rank) {
   const std::string log = file_of(rank, ".log");
   ::setenv("NCCL_DEBUG", "INFO", 1);
@@ -189,7 +188,8 @@ void variables_of_nccl(const Rank& rank) {
   EXPECT_THAT_IT(rank, has(text, "NCCL WARN Broadcast : invalid root -1"), text);
 }
 
-// Returns how many lines of the log say that the group is not sealed.
+// Makes two communicators one after the other at the same address. Returns how many lines of the
+// log say that the group is not sealed.
 int meet_twice_at_a_place(const Rank& rank) {
   const std::string place = "127.0.0.1:" + std::to_string(20'000 + ::getppid() % 10'000);
   const std::string log = "/tmp/nccl_place_" + std::to_string(::getpid());
@@ -233,7 +233,7 @@ void meeting_at_a_place_with_a_secret(const Rank& rank) {
   if (rank.rank == 0) ::unlink(secret.c_str());
 }
 
-// C4: an operation that a peer never joins ends at the operator's time limit.
+// C4: an operation that a peer never joins ends at LEEWAY_NCCL_TIMEOUT.
 void timeout(const Rank& rank) {
   ::setenv("LEEWAY_NCCL_TIMEOUT", "0.3", 1);
   const ncclComm_t comm = rank.connect();

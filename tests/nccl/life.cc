@@ -45,13 +45,13 @@ void facts(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// C2, C3, C6: no call of a communicator that does not block waits for a peer.
+// C2, C3, C6: calls on a non-blocking communicator do not wait for peers.
 void calls_that_do_not_block(const Rank& rank) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   const ncclUniqueId id = rank.fresh_id();
   ncclComm_t comm = nullptr;
-  // The last rank comes late, and the others' calls return before it does.
+  // The last rank begins only after the other ranks' calls have returned.
   if (rank.rank == rank.size - 1) rank.barrier();
   ncclResult_t code = ncclCommInitRankConfig(&comm, rank.size, id, rank.rank, &config);
   if (rank.rank != rank.size - 1) {
@@ -112,7 +112,7 @@ void finalize_twice(const Rank& rank) {
 
 void split(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
-  // Odd and even ranks, in reverse order.
+  // Splits odd from even ranks, each in reverse order.
   ncclComm_t half = nullptr;
   EXPECT_OK(rank, ncclCommSplit(comm, rank.rank % 2, -rank.rank, &half, nullptr));
   const int size = (rank.size + 1 - rank.rank % 2) / 2;
@@ -120,7 +120,7 @@ void split(const Rank& rank) {
   int number = -1;
   EXPECT_OK(rank, ncclCommUserRank(half, &number));
   EXPECT_THAT_IT(rank, number == size - 1 - rank.rank / 2, std::to_string(number));
-  // With equal keys the earlier order stays. One rank takes no part.
+  // With equal keys ranks keep their order. Rank 0 takes no part.
   ncclComm_t most = comm;
   const bool out = rank.rank == 0;
   EXPECT_OK(rank, ncclCommSplit(comm, out ? NCCL_SPLIT_NOCOLOR : 5, 7, &most, nullptr));
@@ -130,7 +130,7 @@ void split(const Rank& rank) {
     EXPECT_OK(rank, ncclCommUserRank(most, &number));
     EXPECT_THAT_IT(rank, number == rank.rank - 1, std::to_string(number));
   }
-  // The parent may go first.
+  // A parent may be destroyed before its children.
   EXPECT_OK(rank, ncclCommDestroy(comm));
   check_sum(rank, half, size);
   EXPECT_OK(rank, ncclCommDestroy(most));
@@ -205,7 +205,7 @@ void registered_memory(const Rank& rank) {
   EXPECT_OK(rank, ncclMemFree(nullptr));
 }
 
-// Programs call these functions if the names exist, before they give a device's memory to others.
+// Programs that find these functions call them before they give a device's memory to others.
 void suspended_and_resumed(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   std::uint64_t value = 7;
@@ -227,7 +227,7 @@ void suspended_and_resumed(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// C11: each of two threads has a communicator, and both talk to a third one's peers.
+// C11: three threads of each rank use a communicator each, all between the same ranks.
 void any_thread_may_call(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   std::vector<ncclComm_t> own(3);
@@ -247,7 +247,8 @@ void any_thread_may_call(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// L5: PyTorch often never destroys its communicators. The program measures how long its exit takes.
+// L5: PyTorch often does not destroy its communicators. The main program measures how long exits
+// take.
 void nothing_is_destroyed(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   ncclComm_t child = nullptr;

@@ -1,5 +1,5 @@
-// Messages between some ranks only, and then calls of all ranks. Ranks make different numbers of
-// messages, so the numbering of collectives must not count messages.
+// Messages between some of the ranks, followed by calls of all ranks. Ranks then have made
+// different numbers of calls, so the numbers of collectives must not count messages.
 #include <string>
 #include <vector>
 
@@ -45,7 +45,7 @@ void of_two_ranks(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// Rank 0's sends are one group, the receives of the last rank are single calls; then a split.
+// Rank 0 sends in one group, and the last rank receives in single calls. Then all split.
 void grouped_against_single(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   const int last = rank.size - 1;
@@ -69,7 +69,8 @@ void grouped_against_single(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// A pipeline: each rank passes on what it got, so the first and last rank make half as many calls.
+// A pipeline: each rank passes on what it received, so the first and the last rank make half as
+// many calls.
 void along_a_pipeline(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   for (int batch = 0; batch < 4; ++batch) {
@@ -80,7 +81,7 @@ void along_a_pipeline(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// Groups of messages that only even ranks make, between collectives of all ranks.
+// Between collectives of all ranks, even ranks exchange messages in groups.
 void between_collectives(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   const int evens = (rank.size + 1) / 2;

@@ -1,5 +1,5 @@
-// NCCL's interface as a program sees it: NVIDIA's nccl.h where CMake finds it, else the same names
-// over the drop-in's own declarations of the binary interface. unit/nccl/abi_test.cc compares both.
+// NCCL's interface as a program sees it: NVIDIA's nccl.h if CMake finds it, otherwise the drop-in's
+// own declarations under the same names. unit/nccl/abi_test.cc compares the two.
 #pragma once
 
 #include <cstdint>
@@ -83,7 +83,6 @@ inline void set_name(ncclConfig_t& config, const char* name) {
 
 #endif
 
-// Functions of newer headers, which declare the same.
 extern "C" {
 ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags);
 ncclResult_t ncclCommResume(ncclComm_t comm);

@@ -19,7 +19,7 @@
 #include "nccl/values.h"
 #include "support/host_kernels.h"
 
-// The library's own functions, which the wrappers below call.
+// The library's own functions, which the wrappers below call (the linker renames them).
 extern "C" {
 #define LEEWAY_WRAPPED(name, parameters) ncclResult_t __real_nccl##name parameters
 #define LEEWAY_FOR_WRAPPED(CALL)                                                                  \
@@ -67,23 +67,23 @@ cuda::Address address_of(const void* memory) {
   return reinterpret_cast<cuda::Address>(memory);
 }
 
-// Device memory, and as much pinned memory. Copies to memory that is not pinned would hold up the
-// calling thread, and CUDA may hold locks meanwhile.
+// Device memory, and pinned memory of the same size. Copies to memory that is not pinned block the
+// thread, perhaps while CUDA holds locks.
 struct Block {
   cuda::Address device = 0;
   unsigned char* pinned = nullptr;
 };
 
-// A host buffer of a case, and its place on the device.
+// A host buffer of a case, and its copy on the device.
 struct Buffer {
   unsigned char* host = nullptr;
   std::size_t bytes = 0;
   Block block;
 };
 
-// Streams and memory of a thread on one device. They are never freed, because freeing device memory
-// waits for all streams. Most of the memory is allocated before any stream waits, since allocating
-// may wait for streams, too.
+// Streams and memory of one thread on one device. They are never freed, because freeing device
+// memory waits for all streams. Allocating may wait for streams, too, so most memory is allocated
+// first.
 struct Place {
   static constexpr std::size_t kReserve = std::size_t{8} << 20;
   cuda::Context context = nullptr;
@@ -132,13 +132,13 @@ struct Place {
   }
 };
 
-// A call whose buffers are still on the device.
+// A call whose results are not copied back yet.
 struct Pending {
   ncclComm_t comm = nullptr;
   Place* place = nullptr;
   cuda::Stream stream = nullptr;
   std::vector<Buffer> buffers;
-  // Becomes true when the copies back are done; allocated when they are enqueued.
+  // Becomes true when the results are copied back; null until the copies are enqueued.
   std::shared_ptr<std::atomic<bool>> copied;
 };
 
@@ -146,7 +146,7 @@ struct Thread {
   int depth = 0;
   std::map<int, std::unique_ptr<Place>> places;
   std::vector<Pending> group;  // calls of the open group
-  // Calls of communicators that do not block, whose copies are pending.
+  // Calls on non-blocking communicators whose results are not copied back yet.
   std::vector<Pending> waiting;
 
   Place& place(int ordinal) {
@@ -156,9 +156,9 @@ struct Thread {
   }
 };
 
-// Keeps the state of threads, and outlives them, because streams may still use its memory. Later
-// threads then reuse the state: a device has few queues for streams, and two streams in one queue
-// may wait for each other.
+// Keeps the state of threads that have ended, because streams may still use its memory. Later
+// threads reuse it: a device has few hardware queues, and streams that share one may wait for each
+// other.
 class Threads {
  public:
   Thread* take() {
@@ -203,7 +203,7 @@ void copy(cuda::Address to, cuda::Address from, std::size_t bytes, cuda::Stream 
   if (bytes > 0) check("cuMemcpyAsync", driver->call.cuMemcpyAsync(to, from, bytes, stream));
 }
 
-// What a host function needs to know of a call.
+// The argument of a host function that copies results back.
 struct CopyBack {
   std::vector<Buffer> buffers;
   std::shared_ptr<std::atomic<bool>> copied;
@@ -232,7 +232,6 @@ void give_back(const Pending& call) {
   for (const Buffer& one : call.buffers) call.place->give_back(one.block);
 }
 
-// Waits for the call, and returns its final code.
 ncclResult_t finish(Pending& call, ncclResult_t code) {
   if (code == ncclSuccess) copy_back(call);
   synchronize(call);
@@ -248,7 +247,7 @@ struct Range {
   std::size_t bytes = 0;
 };
 
-// The buffers of a call. Ranges that overlap become one buffer.
+// Returns the buffers of a call in host memory. Overlapping ranges become one buffer.
 std::vector<Buffer> buffers_of(const Range& send, const Range& receive) {
   std::vector<Buffer> out;
   for (const Range& one : {send, receive}) {
@@ -305,8 +304,8 @@ ncclResult_t call_on_device(ncclComm_t comm, const Range& send, const Range& rec
   return ncclInProgress;
 }
 
-// Rank and size of a communicator, and the bytes of one block. 0 bytes: the call needs no buffers
-// on a device.
+// A communicator's rank and size, and the bytes of one block; 0 if the call needs no device
+// buffers.
 struct Facts {
   int rank = 0;
   std::size_t size = 0;
@@ -345,7 +344,8 @@ ncclResult_t end_group() {
   return code == ncclSuccess && in_progress ? ncclInProgress : code;
 }
 
-// A communicator that does not block is in progress while its buffers are on the device.
+// Returns true while results of the communicator's calls are not copied back. It then counts as in
+// progress.
 bool still_waiting(ncclComm_t comm) {
   auto& waiting = mine().waiting;
   bool still = false;
@@ -373,7 +373,7 @@ std::string use_devices() {
   if (!opened.ok()) return std::string(opened.status().text());
   driver = *opened;
   opened_by = ::getpid();
-  // A GPU has kernels of its own; the driver double has those that a test gives it.
+  // The CUDA double has no kernels of its own.
   if (std::getenv("CONFORMANCE_WITHOUT_KERNELS") == nullptr)
     (void)leeway::device_codec::register_host_kernels(
         ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD));
@@ -536,7 +536,7 @@ ncclResult_t __wrap_ncclRecv(void* receive, size_t count, ncclDataType_t type, i
   return call_on_device(comm, {}, {receive, facts.block}, stream, call);
 }
 
-// A factor in device memory stays there for as long as the program.
+// The factor's device memory is never freed.
 ncclResult_t __wrap_ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t type,
                                              ncclScalarResidence_t residence, ncclComm_t comm) {
   using namespace conformance;  // NOLINT(google-build-using-namespace)
@@ -549,7 +549,7 @@ ncclResult_t __wrap_ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, nccl
     std::copy_n(static_cast<const unsigned char*>(scalar), facts.block, block.pinned);
     copy(block.device, address_of(block.pinned), facts.block, place.streams[0]);
     scalar = reinterpret_cast<void*>(block.device);
-    // The factor is read in the order of this stream, which the calls use.
+    // The factor is copied in the order of this stream, which later calls use.
   }
   return __real_ncclRedOpCreatePreMulSum(op, scalar, type, residence, comm);
 }

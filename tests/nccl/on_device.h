@@ -1,9 +1,9 @@
-// nccl_conformance --device: the unchanged cases, with their buffers in device memory.
+// nccl_conformance --device: runs the unchanged cases with buffers in device memory.
 //
-// Calls that take buffers are wrapped by the linker. A wrapper copies what the case has in host
-// memory to a device, calls with device pointers and a stream of its own, and copies back. Where
-// the call would block on host memory, the wrapper waits for the stream, and returns the
-// communicator's asynchronous error.
+// The linker wraps all calls with buffers. A wrapper copies the case's host memory to a device,
+// makes the call with device pointers on a stream of its own, and copies the result back. If a call
+// on host memory would block, the wrapper waits for the stream and returns the communicator's
+// asynchronous error.
 #pragma once
 
 #include <cstddef>
@@ -11,18 +11,17 @@
 
 namespace conformance {
 
-// From now on puts buffers into device memory. Returns why there is no driver; the text is empty on
-// success.
+// Puts buffers into device memory from now on. Returns why that is impossible, or no text.
 std::string use_devices();
 bool on_devices();
-// Puts the calling thread's communicators on the device of this rank. If there are fewer devices
-// than ranks, ranks share them.
+// Makes the calling thread's communicators use the device of this rank. If devices are too few,
+// ranks share them.
 void use_device_of_rank(int rank);
 
-// The number of devices. It is 8 if buffers are in host memory, and devices are only numbers.
+// Returns the number of devices. Without --device it is 8, because devices are only numbers then.
 int device_count();
 
-// Write and read memory that NCCL allocated, on a device or on the host.
+// Copy to and from memory that NCCL allocated, on a device or on the host.
 void write_memory(void* to, const void* from, std::size_t bytes);
 void read_memory(void* to, const void* from, std::size_t bytes);
 

@@ -1,5 +1,5 @@
-// Every operation, type and reduction; in place and not (A3); types that are rounded once (T1);
-// reductions of a program's own (T2).
+// Every operation, type and reduction; in place and out of place (A3); sums that are rounded once
+// (T1); reductions that programs make (T2).
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -17,11 +17,11 @@ ncclDataType_t type_at(int index) {
   return static_cast<ncclDataType_t>(index);
 }
 
-// Small numbers that every type holds exactly, and whose sum over up to 8 ranks is at most 16.
+// Returns small numbers that every type holds exactly. Their sum over up to 8 ranks is at most 16.
 double value_of(ncclRedOp_t op, int rank, int size, std::size_t index) {
   const auto step = static_cast<int>(index % 3);
   if (op == ncclProd) return (static_cast<std::size_t>(rank) + index) % 4 == 0 ? 2 : 1;
-  // The mean is a whole number. If each half of the ranks has a mean, that is a whole number, too.
+  // The mean must be a whole number, over all ranks and over each half of them.
   if (op == ncclAvg) return step + 2 * (size % 2 == 0 ? rank % 2 : rank);
   return (step + rank) % 3;
 }
@@ -59,7 +59,6 @@ Elements contribution(ncclDataType_t type, ncclRedOp_t op, const Rank& rank, std
   return out;
 }
 
-// Makes the call with every type, reduction and length.
 template <typename Call>
 void for_each_reduction(const Call& call) {
   for (int type = 0; type < kTypes; ++type) {
@@ -106,7 +105,7 @@ void reduce(const Rank& rank) {
     const bool is_root = rank.rank == root;
     Elements in = contribution(type, op, rank, count);
     Elements out(type, count);
-    // Other ranks need no memory for the result.
+    // Ranks other than the root need no memory for the result.
     EXPECT_OK(rank, ncclReduce(in.data(), is_root ? out.data() : nullptr, count, type, op, root,
                                comm, nullptr));
     if (is_root) check_reduced(rank, "Reduce", out, 0, type, op, 0, count);
@@ -116,7 +115,7 @@ void reduce(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// Element `index` of rank `rank`'s block `block`, for calls that only move data.
+// Returns element `index` of one rank's block, for calls that only move data.
 double mark(int rank, std::size_t block, std::size_t index) {
   return static_cast<double>((static_cast<std::size_t>(rank) * 5 + block * 3 + index) % 8);
 }
@@ -191,7 +190,7 @@ void all_to_all(const Rank& rank) {
     for (int from = 0; from < rank.size; ++from)
       check_block(rank, "AlltoAll", out, static_cast<std::size_t>(from), type, from,
                   static_cast<std::size_t>(rank.rank), count);
-    // NCCL does not document it for this use, but nccl-tests call it.
+    // NCCL does not document AlltoAll in place, but nccl-tests use it.
     EXPECT_OK(rank, ncclAlltoAll(in.data(), in.data(), count, type, comm, nullptr));
     for (int from = 0; from < rank.size; ++from)
       check_block(rank, "AlltoAll in place", in, static_cast<std::size_t>(from), type, from,
@@ -209,7 +208,7 @@ void gather(const Rank& rank) {
     const bool is_root = rank.rank == root;
     Elements in = blocks_of(type, rank.rank, 1, count);
     Elements out(type, size * count);
-    // The root's own block is in place every second time.
+    // With odd counts the root's own block is in place.
     const bool in_place = is_root && count % 2 == 1;
     const std::size_t own = static_cast<std::size_t>(root) * count;
     for (std::size_t i = 0; in_place && i < count; ++i) out.set(own + i, in[i]);
@@ -240,8 +239,8 @@ void scatter(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// T1: sums of small floats are made in float32 and rounded once. 1 + 2^-4 + 2^-4 + ... in FP8
-// stays 1 if each step is rounded.
+// T1: small floats are summed in float32 and rounded once. If FP8 rounded every step, 1 + 2^-4 +
+// 2^-4 + ... would stay 1.
 void sums_are_rounded_once(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   const struct {
@@ -261,15 +260,16 @@ void sums_are_rounded_once(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// T1: integer averages are truncated. If one of two values is a NaN, NCCL's kernels take the other
-// one, in every floating type.
+// T1: integer averages are truncated. If one of two values is a NaN, max and min give the other
+// one, as NCCL's kernels do, in every floating type.
 void max_and_min_leave_nan_out(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   const double nan = std::nan("");
   for (const ncclDataType_t type :
        {ncclFloat16, ncclFloat32, ncclFloat64, ncclBfloat16, ncclFloat8e4m3, ncclFloat8e5m2}) {
     for (const ncclRedOp_t op : {ncclMax, ncclMin}) {
-      // Element i is a NaN on rank i; the one behind them on all, the last on none.
+      // Element i is a NaN on rank i only; the next element is one on all ranks, the last one on
+      // none.
       const auto size = static_cast<std::size_t>(rank.size);
       Elements values(type, size + 2);
       for (std::size_t i = 0; i < size + 2; ++i) {
@@ -299,7 +299,8 @@ void integer_averages_truncate(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// T2: factors of every type, read at the call or later, and different on each rank.
+// T2: premultiplied sums with factors of every type, different on each rank, and read at the call
+// or later.
 void pre_mul_sum(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   for (int index = 0; index < kTypes; ++index) {
@@ -329,7 +330,7 @@ void pre_mul_sum(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// A4: a group of one rank copies, and applies the reduction.
+// A4: with one rank, calls copy the data and apply the reduction.
 void one_rank(const Rank& rank) {
   if (rank.rank != 0) return;
   ncclUniqueId id;

@@ -18,7 +18,7 @@ constexpr Format kBfloat16{8, 7};
 constexpr Format kE4M3{4, 3};
 constexpr Format kE5M2{5, 2};
 
-// All bits set are a NaN in each of these formats.
+// Returns true for a NaN. In each of these formats, a code with all bits set is one.
 bool is_nan(Format format, unsigned code) {
   const unsigned infinity = format.magnitude_max() >> format.mantissa_bits << format.mantissa_bits;
   const unsigned magnitude = code & format.magnitude_max();
@@ -27,7 +27,7 @@ bool is_nan(Format format, unsigned code) {
              : magnitude > infinity;
 }
 
-// Encodes numbers within the format's range, and NaN.
+// Encodes a NaN, or a number within the format's range.
 unsigned encode(Format format, double value) {
   const unsigned sign =
       std::signbit(value) ? 1U << (format.exponent_bits + format.mantissa_bits) : 0;
@@ -39,7 +39,7 @@ unsigned encode(Format format, double value) {
   const int biased = std::max(exponent - 1 + format.bias(), 1);
   const double quantum = std::ldexp(1.0, biased - format.bias() - format.mantissa_bits);
   const auto steps = static_cast<unsigned>(std::nearbyint(magnitude / quantum));
-  // A mantissa that rounds up to the next power of two carries into the exponent.
+  // A mantissa that is rounded up to a power of two carries into the exponent.
   return sign | ((static_cast<unsigned>(biased - 1) << format.mantissa_bits) + steps);
 }
 

@@ -13,13 +13,12 @@ inline constexpr int kTypes = 12;
 std::size_t bytes_of(ncclDataType_t type);
 bool is_integer(ncclDataType_t type);
 
-// Element `index` of memory of this type. store() rounds to nearest, ties to even.
+// Write and read an element of this type. store() rounds to nearest, ties to even.
 void store(ncclDataType_t type, void* memory, std::size_t index, double value);
 double load(ncclDataType_t type, const void* memory, std::size_t index);
-// The number that memory of this type holds after store().
+// Returns the number that load() gives after store().
 double rounded(ncclDataType_t type, double value);
 
-// Memory for `count` elements, filled with `value`.
 class Elements {
  public:
   Elements(ncclDataType_t type, std::size_t count, double value = 0)
@@ -27,7 +26,7 @@ class Elements {
     for (std::size_t i = 0; i < count; ++i) set(i, value);
   }
   void* data() { return memory_.data(); }
-  // From the element on.
+  // Returns the address of an element.
   void* at(std::size_t index) { return memory_.data() + index * bytes_of(type_); }
   std::size_t size() const { return count_; }
   void set(std::size_t index, double value) { store(type_, memory_.data(), index, value); }

@@ -1,4 +1,4 @@
-// Failures: wrong handles and calls, connections closed early, peers that die.
+// Tests of failures: wrong handles and calls, connections closed early, peers that die.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Far above the time of any call with which NCCL polls.
+// Far longer than any call takes with which NCCL polls.
 constexpr std::chrono::milliseconds kNoWait(500);
 
 TEST(Failures, ConnectAndAcceptNeverWait) {
@@ -25,7 +25,7 @@ TEST(Failures, ConnectAndAcceptNeverWait) {
   EXPECT_EQ(net.connect(0, handle, &comm), kSuccess);
   EXPECT_EQ(comm, nullptr);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, kNoWait);
-  // The other side comes later than this call.
+  // The other end connects only after this call.
   void* receiver = nullptr;
   void* sender = nullptr;
   while (receiver == nullptr || sender == nullptr) {
@@ -103,8 +103,7 @@ TEST(Failures, WrongCallsAreRefused) {
   close(net, pair);
 }
 
-// The peer's requests fail with one line in the log, and the memory of this side's own requests is
-// free.
+// The peer's requests fail with one line in the log. On this side, memory of requests may be freed.
 TEST(Failures, ClosingAReceiverInFlightFailsTheSender) {
   const Net net = load();
   const Pair pair = make_pair(net);
@@ -113,7 +112,7 @@ TEST(Failures, ClosingAReceiverInFlightFailsTheSender) {
     for (auto& room : rooms) ASSERT_NE(begin_receive(net, pair.receiver, room), nullptr);
     EXPECT_EQ(net.close_receive(pair.receiver), kSuccess);
   }
-  // As with TCP, messages that are under way when the connection closes may count as sent.
+  // As with TCP, messages in flight when the connection closes may count as sent.
   const auto data = pattern(4 << 20, 1);
   void* request = nullptr;
   int result = kSuccess;
@@ -147,7 +146,6 @@ TEST(Failures, ClosingASenderInFlightFailsTheReceiver) {
   EXPECT_EQ(net.close_receive(pair.receiver), kSuccess);
 }
 
-// Messages sent before an orderly close arrive.
 TEST(Failures, ASenderMayCloseBeforeItsLastMessageIsTaken) {
   const Net net = load();
   const Pair pair = make_pair(net);

@@ -1,4 +1,4 @@
-// The library itself: its names, its properties, and that it leaves a program's state alone.
+// The plugin as a library: its names and properties. It must not change the program's state.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <strings.h>
@@ -43,7 +43,7 @@ TEST_P(Version, TellsTheSameProperties) {
 INSTANTIATE_TEST_SUITE_P(Of, Version, testing::Range(kVersionFirst, kVersionLast + 1),
                          [](const auto& version) { return std::to_string(version.param); });
 
-// NCCL calls these functions only if they are there.
+// Functions that the plugin cannot support are null, because NCCL calls all others.
 TEST(Library, LacksWhatItCannotDo) {
   void* const library = open_plugin();
   const auto* const net =
@@ -68,7 +68,7 @@ TEST(Library, LeavesTheGlobalScopeAlone) {
   }
 }
 
-// NCCL closes a plugin that no communicator uses, and opens it again for the next one.
+// NCCL closes the plugin when no communicator uses it, and opens it again later.
 TEST(Library, MayBeClosedAndOpenedAgain) {
   for (int turn = 0; turn < 3; ++turn) {
     void* const library = open_plugin();
@@ -95,7 +95,7 @@ TEST(Library, ManyConnectionsShareSocketsAndThreads) {
   const std::size_t threads = entries("/proc/self/task");
   const std::size_t files = entries("/proc/self/fd");
   while (pairs.size() < kPairs) pairs.push_back(make_pair(net));
-  // Threads that made a connection may not have ended yet.
+  // Threads that set up a connection may still be running.
   const auto end = std::chrono::steady_clock::now() + kPatience;
   while (entries("/proc/self/task") > threads && std::chrono::steady_clock::now() < end) {
   }

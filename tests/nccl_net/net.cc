@@ -45,7 +45,7 @@ const Table& find(void* library, int version) {
   return *static_cast<const Table*>(found);
 }
 
-// Sets the functions that all tables have under the same names with the same arguments.
+// Sets the functions whose names and arguments are the same in all versions.
 template <typename Table>
 Net common(const Table& table, int version) {
   Net net;
@@ -66,7 +66,6 @@ Net common(const Table& table, int version) {
   return net;
 }
 
-// The members that every structure of properties has.
 template <typename Properties>
 leeway_nccl_net_properties_v12 copied(const Properties& from) {
   leeway_nccl_net_properties_v12 out{};
@@ -104,7 +103,7 @@ void use_properties(Net& net, const Table& table) {
   };
 }
 
-// Versions up to 10, which have no context. `Int` is the type of sizes.
+// Sets the functions of versions up to 10, which have no context. `Int`: the type of sizes.
 template <typename Table>
 void use_without_context(Net& net, const Table& table) {
   net.listen = [&table](int device, Handle& handle, void** out) {
@@ -185,7 +184,7 @@ void use_connect_v7(Net& net, const Table& table) {
 
 template <typename Table>
 void use_context(Net& net, const Table& table) {
-  // NCCL hands back what init gave.
+  // The context that init() returns is passed to the other calls, as NCCL does.
   const auto context = std::make_shared<void*>();
   net.init = [&table, context] { return table.init(context.get(), 1, nullptr, log, nullptr); };
   net.listen = [&table, context](int device, Handle& handle, void** out) {

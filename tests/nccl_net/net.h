@@ -1,5 +1,5 @@
-// The plugin as NCCL uses it: opened by its path, a version looked up, and every call made through
-// that version's table. Nothing else of Leeway is linked in.
+// Uses the plugin as NCCL does: opens it by its path, looks a version up, and makes every call
+// through that version's table. Nothing else of Leeway is linked in.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,6 @@ namespace nccl_net_test {
 inline constexpr int kVersionFirst = 6;
 inline constexpr int kVersionLast = 12;
 
-// ncclResult_t.
 enum : int {
   kSuccess = 0,
   kSystemError = 2,
@@ -26,7 +25,7 @@ enum : int {
 
 using Handle = std::vector<char>;  // 128 bytes
 
-// Functions of all versions, by one version's table. Members that a version lacks are empty.
+// The plugin's functions, called through one version's table. Those that a version lacks are empty.
 struct Net {
   int version = 0;
   std::string name;
@@ -51,15 +50,15 @@ struct Net {
 
 // Opens the library as NCCL opens it. Ends the program if that fails.
 void* open_plugin();
-// A version of it.
+// Returns the functions of one version.
 Net load(void* library, int version);
-// Opens the library and initialises it, once in a process.
+// Opens the plugin and initialises it, only once in a process.
 Net load(int version = kVersionLast);
 
-// Lines that the plugin wrote at WARN since the last call.
+// Returns the lines that the plugin logged as WARN since the last call.
 std::vector<std::string> take_warnings();
 
-// The path of this program, to start helper processes.
+// Returns the path of this program, which tests start as helper.
 std::string own_path();
 
 }  // namespace nccl_net_test

@@ -1,4 +1,4 @@
-// Another process of the same program, and pipes to and from it. The pipes carry handles, as NCCL's
+// A helper process of this program, and pipes to it. The pipes carry connection handles, as NCCL's
 // bootstrap does.
 #pragma once
 
@@ -14,10 +14,10 @@ namespace nccl_net_test {
 class Pipes {
  public:
   Pipes(int from, int to) : from_(from), to_(to) {}
-  // Reads a whole handle, or ends the program.
+  // Reads a whole handle. Ends the program if that fails.
   Handle read_handle() const;
   void write_handle(const Handle& handle) const;
-  // A byte tells that the other side has come to this point.
+  // Wait for, and send, a byte by which one side tells how far it has come.
   void wait() const;
   void signal() const;
 
@@ -28,7 +28,7 @@ class Pipes {
 
 class Peer : public Pipes {
  public:
-  // Starts the role of that name in another process.
+  // Starts another process in the role `role`.
   explicit Peer(const std::string& role, const std::vector<std::string>& arguments = {});
   ~Peer();
   Peer(const Peer&) = delete;
@@ -36,14 +36,14 @@ class Peer : public Pipes {
 
   pid_t id() const { return id_; }
   void kill();
-  // Its exit status; -1 where a signal ended it.
+  // Returns its exit status, or -1 if a signal ended it.
   int wait_for_end();
 
  private:
   pid_t id_ = -1;
 };
 
-// Runs a process that was started as a peer. Returns its exit status.
+// Plays a role in a helper process. Returns the exit status.
 int run_role(const std::string& name, const std::vector<std::string>& arguments,
              const Pipes& pipes);
 

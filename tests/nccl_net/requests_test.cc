@@ -1,4 +1,4 @@
-// Requests: their number, and what test() returns for them.
+// Tests of requests: how many may be open, and what test() returns for them.
 #include <gtest/gtest.h>
 
 #include "traffic.h"

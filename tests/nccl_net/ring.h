@@ -1,4 +1,4 @@
-// One rank of a ring: it receives from the rank before it, and sends to the one after it.
+// One rank of a ring: it receives from the previous rank and sends to the next one.
 #pragma once
 
 #include <functional>
@@ -11,9 +11,8 @@ class RingRank {
  public:
   explicit RingRank(const Net& net) : net_(net) {}
 
-  // Connects, moves messages of many sizes both ways at once, and closes. `exchange` takes this
-  // rank's handle and returns that of the next rank. Returns true if all messages arrived as they
-  // were sent.
+  // Connects, sends and receives messages of many sizes at once, and closes. `exchange` takes this
+  // rank's handle and returns the next rank's. Returns true if all messages arrived intact.
   bool run(const std::function<Handle(const Handle& own)>& exchange);
 
  private:

@@ -1,4 +1,4 @@
-// Roles of the processes that help a test.
+// The roles of helper processes.
 #include <sched.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ int in_ring(const std::vector<std::string>& arguments, const Pipes& pipes) {
              : 1;
 }
 
-// Sends one message to the handle that it is given, then does nothing until it is killed.
+// Sends one message, then does nothing until it is killed.
 int sender_that_stops(const std::vector<std::string>&, const Pipes& pipes) {
   const Net net = load();
   void* const comm = connected(net, pipes.read_handle());
@@ -31,7 +31,7 @@ int sender_that_stops(const std::vector<std::string>&, const Pipes& pipes) {
   return 0;
 }
 
-// Gives a handle, posts a receive, says so, and waits until it is killed.
+// Listens, posts a receive, signals that, and waits until it is killed.
 int receiver_that_stops(const std::vector<std::string>&, const Pipes& pipes) {
   const Net net = load();
   Handle handle(LEEWAY_NCCL_NET_HANDLE_BYTES);

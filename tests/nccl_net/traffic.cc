@@ -10,7 +10,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// `call` returns a pointer, or null if it is not done yet.
+// Calls `call` until it returns a pointer and not null. Returns null after kPatience.
 template <typename Call>
 void* polled(const Call& call) {
   const auto end = Clock::now() + kPatience;

@@ -1,13 +1,13 @@
-// Lower bound on the cost of an all-reduce of a large tensor over UDP: the processor time that its
-// bytes take in the kernel and in memory, without a protocol.
+// Lower bound on the cost of a large all-reduce over UDP: the processor time that its bytes take in
+// the kernel and in memory, without a protocol.
 //
 //   byte_floor_bench [--ranks N] [--bytes B] [--json]
 //
-// Measures, in ns a byte, medians of thread time: sending and receiving GSO batches of 64 KiB over
-// loopback by UDP_SEGMENT and UDP_GRO; a float32 sum of two vectors into the first; memcpy; the
-// latter two on memory beyond the caches. An all-reduce moves 2 (N - 1) B over the network, sums
-// (N - 1) B and copies (N - 1) B: received parts of a result must come to their place. The floor is
-// all of that, divided by the processor's cores.
+// Measures in ns a byte, as medians of thread time: sending and receiving GSO batches of 64 KiB
+// over loopback (UDP_SEGMENT, UDP_GRO), a float32 sum of two vectors into the first, and memcpy;
+// the last two on memory larger than the caches. An all-reduce moves 2 (N - 1) B over the network,
+// sums (N - 1) B, and copies (N - 1) B of received results to their place. The bound is the sum of
+// these costs, divided by the number of cores.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -51,7 +51,7 @@ double thread_ns() {
   return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
-// Makes the compiler keep writes to memory that nobody reads.
+// Keeps the compiler from removing writes to memory that nobody reads.
 void keep(const void* memory) {
   asm volatile("" : : "r"(memory) : "memory");
 }
@@ -68,7 +68,6 @@ double median_ns(int rounds, Work&& work) {
   return times[static_cast<std::size_t>(rounds) / 2];
 }
 
-// Two connected sockets of this process.
 std::array<int, 2> connected_pair() {
   std::array<int, 2> sockets{};
   std::array<sockaddr_in, 2> addresses{};
@@ -96,7 +95,7 @@ std::array<int, 2> connected_pair() {
   return sockets;
 }
 
-// Cost of sending and receiving, per byte.
+// Returns the cost of sending and receiving in ns a byte.
 double measure_network() {
   const std::array<int, 2> sockets = connected_pair();
   const int sender = sockets[0];

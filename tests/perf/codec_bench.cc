@@ -1,10 +1,10 @@
-// The payload formats beside memcpy and y += x over the same amount of float32 in the same process:
-// the ratios are what may be compared between machines. A tensor is worked on packet by packet, as
-// the engine does, from the second-level cache and from memory.
+// Speed of the payload formats beside memcpy and y += x on the same amount of float32 in the same
+// process; only these ratios can be compared between machines. As in the engine, a tensor is
+// processed packet by packet, from the level-2 cache and from memory.
 //
 // Names: <what>/<codec>/<instruction set>/<KiB of float32>; --benchmark_filter=... picks some.
-// Bytes per second count float32. Rows with "half" or "bfloat16" in front of the codec encode as
-// many elements of that type: their rates may be compared with float32's, best under
+// Bytes per second count float32. Rows with "half" or "bfloat16" before the codec encode as many
+// elements of that type, so their rates may be compared with float32's, best under
 // --benchmark_enable_random_interleaving=true --benchmark_repetitions=9.
 #include <benchmark/benchmark.h>
 
@@ -24,8 +24,8 @@
 namespace leeway {
 namespace {
 
-// Sizes in KiB of float32. kCacheKib and a copy of it fill half a megabyte of second-level cache.
-// kMemoryKib is larger than all caches.
+// Sizes in KiB of float32: one that fits half a megabyte of level-2 cache together with a copy, and
+// one beyond all caches.
 constexpr std::int64_t kCacheKib = 256;
 constexpr std::int64_t kMemoryKib = 64 << 10;
 constexpr std::size_t kPacketElements = 2048;
@@ -45,7 +45,7 @@ class Tensor {
  private:
   static constexpr std::size_t kAlignment = 4096;
 
-  // The sum of four uniforms is near enough to normal.
+  // Returns a sum of four uniform numbers, which is nearly normal.
   static float bell(std::uint64_t bits) {
     int sum = 0;
     for (int part = 0; part < 4; ++part) sum += static_cast<int>(bits >> (16 * part) & 0xFFFF);
@@ -81,7 +81,6 @@ void add(benchmark::State& state) {
   set_bytes(state);
 }
 
-// A tensor and the packets in which it is sent.
 class Packets {
  public:
   Packets(const CodecOptions& options, DataType dtype, std::int64_t kib)
@@ -91,7 +90,7 @@ class Packets {
         narrow_(dtype == DataType::f32 ? 0 : values_.size()),
         stride_(format_.encoded_bytes(kPacketElements)),
         payload_(stride_ * (values_.size() / kPacketElements)) {
-    // The bytes of floats in the tensor's own type.
+    // The tensor in its own element type.
     const std::span bytes = std::as_writable_bytes(std::span(narrow_));
     if (!narrow_.empty()) codec::encode(codec::format_of(Codec::native, dtype), values_, {}, bytes);
     encode();

@@ -1,7 +1,7 @@
-// How soon a caller learns that his operation is done, by wait() and by on_done(), and how long
-// abort() takes while a peer is dead. Two ranks over UDP on loopback: this process and a child.
+// Time until a caller knows that its operation is done, by wait() and by on_done(), and the time of
+// abort() while a peer is dead. Two ranks over UDP on loopback: this process and a child.
 //
-// Rounds of the ways take turns, so that what else runs on the machine disturbs all alike.
+// The ways take turns, so that other load on the machine disturbs all alike.
 #include <dirent.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -56,8 +56,7 @@ std::unique_ptr<Communicator> join(const std::string& folder, const std::string&
   std::exit(1);
 }
 
-// How often threads of this process other than this one gave up the processor, and so had to be
-// woken.
+// Returns how often this process's other threads slept, and so had to be woken.
 long sleeps_of_others() {
   long sum = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -70,7 +69,6 @@ long sleeps_of_others() {
   return sum;
 }
 
-// One way to learn of the end, in turns with the others.
 struct Way {
   const char* name;
   std::vector<double> times;  // us from the call until the caller knew
@@ -89,7 +87,7 @@ void wait_by_himself(Communicator& group, std::span<float> data, Way& way) {
   way.times.push_back(microseconds(Clock::now() - start));
 }
 
-// When a callback came. It may come after wait() has returned, so this outlives all calls.
+// Records when a callback came. This may be after wait() has returned, so it outlives all calls.
 struct Told {
   Clock::time_point at;
   std::binary_semaphore over{0};

@@ -1,5 +1,5 @@
-// Costs of a compute budget: a check, compared with the clock reading that it contains, and the
-// time for which a step waits for exchanges of the automatic threshold.
+// Costs of a compute budget: of a check, beside the clock reading that it contains; and the time
+// that steps wait for exchanges of the automatic threshold.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// One rank, with a threshold that is compared and never reached.
+// The budget of a single rank, with a threshold that is checked but never reached.
 class Lone {
  public:
   explicit Lone(ComputeBudgetOptions options) {
@@ -38,7 +38,7 @@ void steady_clock(benchmark::State& state) {
 }
 BENCHMARK(steady_clock);
 
-// The loop includes the ends and beginnings of steps.
+// Measures a check, with the share of steps' ends and beginnings.
 void next_micro_batch(benchmark::State& state, ComputeBudgetOptions options) {
   options.micro_batches = static_cast<std::uint32_t>(state.range(0));
   Lone budget(options);
@@ -71,8 +71,8 @@ struct Begins {
   Duration longest{0};
   std::uint64_t count = 0;
 };
-// Paths by step of the window: those at which an exchange begins or is looked at (0, 2, 4), and all
-// others.
+// Times by step of the window: steps 0, 2 and 4, at which an exchange begins or is looked at, and
+// all others.
 using Path = std::array<Begins, 4>;
 
 void take_steps(Communicator& communicator, int windows, Path& path,
@@ -100,8 +100,8 @@ void take_steps(Communicator& communicator, int windows, Path& path,
   statistics = budget->statistics();
 }
 
-// One iteration: 20 windows. Times are microseconds that next_micro_batch() took at the beginning
-// of a step of rank 0.
+// An iteration has 20 windows. Times are those that rank 0's next_micro_batch() took at the
+// beginning of a step, in us.
 void exchanges(benchmark::State& state) {
   constexpr int kWindows = 20;
   for (auto _ : state) {

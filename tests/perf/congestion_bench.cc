@@ -1,5 +1,6 @@
-// How controllers of src/core/congestion do, in virtual time: one table for each bar of congestion
-// control. Ten minutes of one core. Times are simulated, so any machine prints the same.
+// Behaviour of the controllers of src/core/congestion in virtual time: a table for each requirement
+// on congestion control. Takes ten minutes on one core. Every machine prints the same, because time
+// is simulated.
 //
 //   congestion_bench [--control=wan] [TABLE...]     tables: see kTables at the end
 #include "perf/congestion_tables.h"

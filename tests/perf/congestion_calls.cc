@@ -1,4 +1,4 @@
-// Tables of all-reduces: the shipping core over the simulator's network.
+// Tables of all-reduces: the library's core over the simulated network.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -13,7 +13,7 @@ namespace leeway {
 
 namespace {
 
-// One seed is not enough for a network that loses at random.
+// Several seeds, because the network loses at random.
 constexpr std::uint64_t kSeeds = 5;
 
 struct Call {
@@ -39,13 +39,13 @@ struct Place {
   int lanes = 1;            // for each rank
 };
 
-// Four of them make a round trip
+// The delay of one hop; a round trip has four hops
 std::string hop_delay(const Place& place) {
   if (!place.jitter.empty()) return place.jitter;
   return "fixed: " + std::to_string(place.rtt_ms / 4);
 }
 
-// Each rank has a line of its own, or one line lies between two sites.
+// Returns the scenario's links: a line for each rank, or one line between two sites.
 std::string links_of(const Place& place) {
   char text[1024];
   const double one_way_ms = place.rtt_ms / 2;
@@ -127,7 +127,6 @@ Call all_reduce(const Place& place, std::string_view delivery, std::string_view 
   return call;
 }
 
-// The call of the seed with the median time.
 Call all_reduce(const Place& place, std::string_view delivery, std::string_view control) {
   std::vector<Call> calls;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed)
@@ -220,7 +219,7 @@ void print_sites() {
   }
 }
 
-// Rank 0's line carries CUBIC flows to rank 1, too.
+// CUBIC flows to rank 1 share rank 0's line.
 void print_shared() {
   std::printf(
       "\n8 ranks, 8 MiB, 100 Mb/s, 20 ms, 4 CUBIC flows through rank 0's line: rank 0's rate of a "
@@ -254,7 +253,6 @@ void print_wide() {
   }
 }
 
-// All ranks at one switch.
 void print_switch() {
   std::printf(
       "\nall-reduce at one switch, 0.05 ms, buffers of 100 KB a port; ms, loss\n\n"
@@ -279,7 +277,7 @@ void print_switch() {
   }
 }
 
-// Rank 1 stands still for a while in every round, and its socket is small.
+// Rank 1 stops for a while in every round, and has a small socket buffer.
 void print_host() {
   std::printf(
       "\n4 ranks, 4 MiB exact, 100 Mb/s, 20 ms, queue 20 ms; rank 1 stands still for 60 ms a "
@@ -301,8 +299,7 @@ void print_host() {
   }
 }
 
-// Delay that varies by itself, with and without overtaking. There are more seeds, since some gave
-// outliers.
+// Jitter, with and without reordering. More seeds than elsewhere, because some gave outliers.
 void print_jitter() {
   std::printf(
       "\n4 ranks, 4 MiB exact, 20 rounds; median round in ms: the median of 24 seeds, and the "

@@ -1,4 +1,4 @@
-// Tables of endless flows over one line, and of fabrics.
+// Tables of endless flows over one line or over a fabric.
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -19,7 +19,7 @@ using congestion::testing::Line;
 
 namespace {
 
-// TCP flows on the same bottleneck, as in the unit tests.
+// TCP flows that share the bottleneck.
 class TcpBeside final : public sim::TcpHost {
  public:
   TcpBeside(Bottleneck& line, double rtt_seconds) : line_(line), rtt_seconds_(rtt_seconds) {}
@@ -308,7 +308,7 @@ struct Crowd {
   double queue_ms = 0;  // the 95 % quantile
 };
 
-// `count` bundles, one after the other within 20 ms, then `seconds` that count.
+// Starts `count` bundles within 20 ms, lets them settle, and measures for `seconds`.
 Crowd crowd(const Line& line, std::size_t count, std::size_t links, CongestionControl control,
             double seconds, double settle_seconds) {
   Bottleneck bottleneck(line);
@@ -402,7 +402,7 @@ void print_incast() {
   }
 }
 
-// CC-5 in a fabric.
+// CC-5 with the controller for fabrics.
 void print_fall() {
   std::printf("\nCC-5: 10 Gb/s, 0.2 ms, queue 1 ms, fabric; the line falls to a tenth\n\n");
   Bottleneck line({.bits_per_second = 10e9, .rtt_seconds = 0.2e-3, .queue_bdp = 5});
@@ -432,7 +432,7 @@ FlowOptions bundle_with_lanes(std::size_t lanes, double start_seconds) {
 
 }  // namespace
 
-// Bundles share a line, and a process's lanes share a bundle.
+// Two processes share a line. A process's lanes share an uplink bundle.
 void print_lanes() {
   std::printf(
       "\n%s with 4 lanes beside one with 1, 100 Mb/s, 30 s after 10: the first one's share over "

@@ -1,4 +1,4 @@
-// The tables of congestion_bench; each prints itself.
+// The functions that print congestion_bench's tables.
 #pragma once
 
 #include <string>
@@ -7,7 +7,6 @@
 
 namespace leeway {
 
-// The controller that the tables are about.
 extern CongestionControl studied;
 extern std::string studied_name;
 

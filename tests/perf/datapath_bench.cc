@@ -1,6 +1,6 @@
-// The kernels that touch every payload byte, each beside memcpy over the same amount of memory in
-// the same process: the ratio is what may be compared between machines. Run with
-// --benchmark_filter=... for one of them.
+// Speed of the kernels that touch every payload byte, each beside memcpy on the same amount of
+// memory in the same process; only the ratio can be compared between machines.
+// --benchmark_filter=... picks one.
 #include <benchmark/benchmark.h>
 
 #include <cstring>
@@ -15,7 +15,7 @@
 namespace leeway {
 namespace {
 
-// Bytes of float32 per buffer: a chunk of a shard (caches) and a tensor (memory).
+// Bytes of a buffer: a chunk, which fits the caches, and a tensor in memory.
 constexpr std::int64_t kChunk = 128 << 10;
 constexpr std::int64_t kTensor = 16 << 20;
 
@@ -81,7 +81,8 @@ void accumulate(benchmark::State& state, Codec codec) {
   });
 }
 
-// Bytes: every input once and the result once. `checked`: lossy sums look for infinities and NaNs.
+// Bytes count every input once and the result once. `checked`: looks for infinities and NaNs, as
+// lossy sums do.
 void weighted_sum(benchmark::State& state, float scale, bool checked) {
   const auto inputs = static_cast<std::size_t>(state.range(1));
   std::vector<std::vector<float>> values;
@@ -110,7 +111,7 @@ BENCHMARK_CAPTURE(weighted_sum, unit_checked, 1.0f, true)
 BENCHMARK_CAPTURE(weighted_sum, scaled_checked, 0.25f, true)
     ->ArgsProduct({{kChunk, kTensor}, {2, 4, 8}});
 
-// Bytes: both operands once and the result once.
+// Bytes count both operands and the result once.
 void reduce(benchmark::State& state, ReduceOp op, DataType dtype) {
   auto accumulator = floats(kChunk, 0);
   const auto operand = floats(kChunk, 1);

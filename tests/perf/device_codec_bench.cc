@@ -2,9 +2,9 @@
 //
 //   device_codec_bench [--mib 1024] [--json FILE] [--only PART_OF_A_NAME] [--launches 10]
 //
-// Lines: kernel, GB/s of memory that was read and written, and that as a share of the copy's. The
-// last ones encode into pinned memory of the host on 12 multiprocessors, as training beside it
-// wants. Exit status 77: there is no GPU.
+// Lines: kernel, GB/s of memory read and written, and its share of the copy's GB/s. The last lines
+// encode into the host's pinned memory on 12 multiprocessors, as is usual beside training. Exit
+// status 77: there is no GPU.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -76,7 +76,7 @@ class Bench {
     return bytes_ / sizeof(float);
   }
 
-  // Fills the memory with the same 16 MiB again and again, of magnitudes around 1.
+  // Fills the memory with copies of 16 MiB of values around 1.
   void fill() {
     std::vector<std::uint32_t> values(std::min(bytes_, std::size_t{16} << 20) / sizeof(float));
     std::uint32_t bits = 1;
@@ -92,7 +92,7 @@ class Bench {
     }
   }
 
-  // The best of several rounds, in bytes a second.
+  // Measures several rounds, and records the best, in bytes a second.
   void measure(const std::string& name, double bytes, const std::function<void()>& launch) {
     const bool is_copy = name == "copy";
     if (!is_copy && name.find(arguments_.only) == std::string::npos) return;

@@ -1,8 +1,8 @@
-// Cost of one event for an endpoint, against the number of ranks: a data packet arrives, and work
-// that is due by then is done. An exact collective with every other rank is open all the time.
-// Every peer sends a packet each millisecond and never reports, so that every link has a full
-// window to probe and a flow to wait for. A wake-up must not cost more with more ranks. An event
-// costs more only as far as the caches have to hold more links.
+// Cost of one event of an endpoint against the number of ranks: a data packet arrives, and due work
+// is done. An exact collective with all ranks is always open. Every peer sends a packet each
+// millisecond and never reports, so every link has a full window to probe and a flow to wait for. A
+// wake-up must not cost more with more ranks. An event may, but only because the caches hold more
+// links.
 #include <algorithm>
 #include <array>
 #include <chrono>

@@ -1,5 +1,5 @@
-// Costs of parity: packets of a code are summed into parities, and lost ones computed, beside a
-// copy of the same packets.
+// Cost of parity, beside a copy of the same packets: computing parities from packets, and lost
+// packets from parities.
 //
 //   erasure_bench [rounds]
 #include <algorithm>
@@ -33,7 +33,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// A code with its first packets lost, and its first parities in their places.
+// A code whose first packets are lost; its first parities take their places.
 class Code {
  public:
   explicit Code(std::size_t missing)

@@ -1,10 +1,10 @@
 // Lower bound on the cost of a small all-reduce over UDP: bare message patterns between processes
-// on loopback, without a protocol. `leeway perf` measures the same call with one.
+// on loopback, without a protocol. `leeway perf` measures the same call with the protocol.
 //
 //   message_pattern_bench [--ranks N] [--bytes B] [--calls K] [--batches M] [--json]
 //
-// A float32 vector of B bytes is summed over N processes, one UDP socket each, which yield while
-// they wait. Two times of each pattern, in us, of the slowest rank, medians over batches: a call
+// N processes sum a float32 vector of B bytes. Each has one UDP socket, and yields while it waits.
+// For each pattern it prints two times in us, of the slowest rank, as medians over batches: a call
 // after a barrier (of empty messages, all to all), and one of K calls back to back. Nothing is
 // repaired: a lost message ends the program. Sums are checked after every batch.
 #include <arpa/inet.h>
@@ -49,7 +49,7 @@ constexpr std::size_t kBytesMax = 60'000;  // bytes of one message: loopback tak
 constexpr int kReceiveBuffer = 8 * 1024 * 1024;
 constexpr auto kPatience = std::chrono::seconds(5);
 
-// One rank's socket, and the messages that arrived early: a peer is at most one call ahead.
+// One rank's socket, and messages that arrived early. A peer is at most one call ahead.
 class Mailbox {
  public:
   Mailbox(int rank, std::span<const int> sockets, std::span<const sockaddr_in> addresses)
@@ -71,7 +71,7 @@ class Mailbox {
     }
   }
 
-  // The message of this call, phase and sender. It stays until the call after the next one.
+  // Waits for a message of this call. It is valid until the call after the next one.
   std::span<const float> receive(int from, int phase) {
     const auto start = Clock::now();
     Slot& slot = slot_of(call_, phase, from);
@@ -96,7 +96,7 @@ class Mailbox {
     std::uint16_t from;
   };
   struct Slot {
-    std::uint32_t call = 0;  // plus one
+    std::uint32_t call = 0;  // number of the call, plus one
     std::vector<float> values;
   };
 
@@ -126,7 +126,6 @@ class Mailbox {
   std::vector<std::byte> buffer_ = std::vector<std::byte>(kBytesMax + sizeof(Header));
 };
 
-// One rank of all patterns.
 class Rank {
  public:
   Rank(int rank, int ranks, std::size_t elements, Mailbox& mail)
@@ -140,7 +139,7 @@ class Rank {
     for_each_other([&](int peer) { add(sum_, mail_.receive(peer, 0)); });
   }
 
-  // Every rank sums a shard and sends the sum to all.
+  // Every rank sums a shard, and sends the result to all.
   void transpose() {
     begin();
     for_each_other([&](int peer) { mail_.send(peer, 0, shard(own_, peer)); });
@@ -237,15 +236,15 @@ class Rank {
 struct Pattern {
   const char* name;
   void (Rank::*call)();
-  bool powers_of_two = false;  // ranks
+  bool powers_of_two = false;  // needs a power of two of ranks
 };
 constexpr std::array kPatterns = {Pattern{"one_shot", &Rank::one_shot},
                                   Pattern{"transpose", &Rank::transpose},
                                   Pattern{"recursive_doubling", &Rank::recursive_doubling, true},
                                   Pattern{"tree", &Rank::tree}, Pattern{"star", &Rank::star}};
 
-// Times of all ranks, in memory that their processes share: of each pattern one of every call after
-// a barrier, then one of every batch back to back.
+// Times of all ranks, in memory that their processes share. Each pattern has a time for every call
+// after a barrier, then one for every batch back to back.
 class Times {
  public:
   explicit Times(const Arguments& a)
@@ -268,7 +267,7 @@ class Times {
   double back_to_back(std::size_t pattern) const { return median(pattern, calls_, batches_); }
 
  private:
-  // Median of the slowest rank's times.
+  // Returns the median over calls of the slowest rank's time.
   double median(std::size_t pattern, std::size_t first, std::size_t count) const {
     std::vector<double> slowest;
     for (std::size_t i = first; i < first + count; ++i) {

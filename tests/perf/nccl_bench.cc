@@ -1,10 +1,10 @@
-// Cost of NCCL's interface above Leeway's own, over the same transport: all-reduce of 8 bytes and
-// of 16 MiB, and 1,024 pairs of messages in a group. Two processes over sealed UDP on loopback.
+// Cost of NCCL's interface beside Leeway's own, over the same transport: all-reduces of 8 bytes and
+// 16 MiB, and 1,024 pairs of messages in a group. Two processes over sealed UDP on loopback.
 //
-// Then the time that an abort takes while a call waits for a peer that was killed, until both
-// return.
+// Then the time until an abort, and the call that it ends, have returned; the call waits for a peer
+// that was killed.
 //
-// Rounds of the two ways take turns, so that other load on the machine disturbs both alike.
+// The two interfaces take turns, so that other load on the machine disturbs both alike.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,7 +31,7 @@ namespace {
 constexpr int kTurns = 40;
 constexpr int kPairs = 1024;
 constexpr int kAborts = 9;
-// After this time the call that will be aborted is certain to wait.
+// Time after which the call to be aborted certainly waits.
 constexpr auto kInCall = std::chrono::milliseconds(50);
 constexpr int kFloat32 = 7;
 constexpr int kSum = 0;
@@ -70,7 +70,7 @@ Both join(int rank, const std::string& folder, const leeway_nccl_id& id) {
   return both;
 }
 
-// Median microseconds of a call: Leeway's own first, then NCCL's interface.
+// Returns the median us of a call by Leeway's own interface, and by NCCL's.
 std::array<double, 2> measure(int calls, const std::function<void()>& own,
                               const std::function<void()>& other) {
   std::array<std::vector<double>, 2> times;

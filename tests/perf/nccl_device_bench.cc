@@ -1,12 +1,12 @@
-// Cost of the drop-in for NCCL on device memory, beside the same calls on host memory and beside
-// plain copies of pinned memory. Two ranks on one GPU, as threads: processes would take turns on
-// it, which takes a GPU longer than a small call.
+// Cost of the drop-in for NCCL on device memory, beside the same calls on host memory and plain
+// copies of pinned memory. Two ranks on one GPU are threads, because a GPU takes longer to switch
+// between processes than a small call takes.
 //
 //   nccl_device_bench [--mib 16]          up to half of the drop-in's staging memory
 //   nccl_device_bench --processes 256     two processes, with larger calls; small ones mean nothing
 //
-// LEEWAY_TRANSPORT says what lies between the two. Ways take turns, so that other load on the
-// machine disturbs all alike. Exit status 77: there is no GPU.
+// LEEWAY_TRANSPORT chooses the transport between the two. The ways take turns, so that other load
+// on the machine disturbs all alike. Exit status 77: there is no GPU.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -72,7 +72,7 @@ leeway_nccl_comm join(int rank, const leeway_nccl_id& id, const char* name) {
   return comm;
 }
 
-// A way to move or sum the benchmark's bytes; it returns when that is done.
+// A way to move or sum the benchmark's bytes. It returns when that is done.
 using Way = std::pair<const char*, std::function<void()>>;
 
 class Bench {
@@ -127,7 +127,7 @@ class Bench {
     all_reduce(comm, device_.data(), bytes);
     wait(0);
   }
-  // Copies to the host and back at once, as a pipeline of pieces keeps the bus busy both ways.
+  // Copies to the host and back at the same time, as a pipeline of pieces would.
   void copy(std::size_t bytes) const {
     const auto device = reinterpret_cast<cuda::Address>(device_.data());
     const auto host = reinterpret_cast<cuda::Address>(pinned_);
@@ -204,7 +204,7 @@ Ids make_ids() {
 }
 
 int run_as_threads(std::size_t bytes) {
-  // Streams of both ranks must not wait for each other in one queue.
+  // With fewer queues, streams of the two ranks could wait for each other in one queue.
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   const Ids ids = make_ids();
   int other = 0;

@@ -1,9 +1,9 @@
-// Cost of NCCL's network plugin above Leeway's own exact send and recv: messages of 512 KiB, eight
-// in progress, as NCCL's rings send them, and 8 bytes there and back. Two processes over UDP on
-// loopback: Leeway's own messages plain and sealed, the plugin's plain, and in other processes
-// sealed.
+// Cost of NCCL's network plugin beside Leeway's own exact send and recv: 512 KiB messages, eight in
+// progress, as NCCL's rings send them; and 8 bytes there and back. Two processes over UDP on
+// loopback. Leeway's messages are plain and sealed; the plugin's are plain, and sealed in another
+// pair of processes.
 //
-// Rounds of the ways take turns, so that other load on the machine disturbs all alike.
+// The ways take turns, so that other load on the machine disturbs all alike.
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -62,8 +62,7 @@ struct Pipe {
   }
 };
 
-// One side of all connections: Leeway's communicator, and a connection of the plugin in each
-// direction.
+// One rank's communicators, and its connection of the plugin in each direction.
 struct Side {
   int rank = 0;
   std::array<std::unique_ptr<Communicator>, 2> own;  // plain and sealed
@@ -108,7 +107,7 @@ Side join(int rank, const std::string& folder, const Pipe& pipe) {
   return side;
 }
 
-// Rank 0 sends to rank 1, `kSteps` at a time.
+// Rank 0 sends to rank 1, with `kSteps` messages in progress.
 void stream_own(Side& side, Communicator& own) {
   CollectiveOptions options;
   options.delivery = exact(no_deadline);
@@ -134,7 +133,7 @@ void* begin(Side& side, bool sends, void* data, std::size_t bytes) {
   return request;
 }
 
-// As NCCL's proxy: asks, and lets others run.
+// Polls and yields, as NCCL's proxy does.
 void finish(void* request) {
   int done = 0;
   while (true) {
@@ -179,7 +178,6 @@ void ping_plugin(Side& side) {
 constexpr int kWays = 3;  // own plain, own sealed, the plugin
 using Ways = std::array<std::function<void()>, kWays>;
 
-// Medians of microseconds.
 std::array<double, kWays> measure(int per_turn, const Ways& ways) {
   std::array<std::vector<double>, kWays> times;
   for (const auto& way : ways) way();
@@ -212,7 +210,7 @@ void run(int rank, const std::string& folder, const Pipe& pipe, const char* kind
               rate(2), rate(2) / rate(0), rate(2) / rate(1), pings[0], pings[1], pings[2]);
 }
 
-// A pair of processes: the plugin reads its settings once in a process.
+// Runs a pair of processes, since the plugin reads its settings only once in a process.
 bool run_pair(const char* seal, const char* kind) {
   ::setenv("LEEWAY_NCCL_SEAL", seal, 1);
   std::string folder = std::filesystem::temp_directory_path() / "leeway_nccl_net_bench_XXXXXX";

@@ -1,13 +1,13 @@
-// Does the kernel's netem lose packets as link/ does? Reads what netem did to a long sequence of
-// packets in each case and holds its loss ratio, autocorrelation and burst lengths against theory
-// (support/loss_theory.h) and against this simulator's own model with the same parameters.
+// Checks that the kernel's netem loses packets as link/ does. For each case, reads which packets of
+// a long sequence netem lost, and compares its loss ratio, autocorrelation and burst lengths with
+// theory (support/loss_theory.h) and with this simulator's model for the same parameters.
 // tools/dev/netem_parity makes the sequences and runs this.
 //
 //   netem_parity --cases            one case a line: name, then the words after `netem` of tc
 //   netem_parity PACKETS FILE       FILE: PACKETS / 8 bytes a case, a bit a packet, 1: lost
 //
-// Exit status 1 if any figure is more than kSigmasMax standard errors off. Standard errors come
-// from the spread between kBlocks pieces of the sequence, which are long against any correlation.
+// Exit status 1 if a figure is more than kSigmasMax standard errors off. Standard errors come from
+// the scatter between kBlocks blocks of the sequence, which are much longer than any correlation.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -32,9 +32,9 @@ constexpr std::size_t kBlocks = 100;
 constexpr std::size_t kForgotten = 1000;  // packets after which the start no longer matters
 constexpr std::array<std::size_t, 6> kLags = {1, 2, 3, 5, 10, 30};
 constexpr std::size_t kLengths = 12;  // bursts of 1 to 12 packets are counted
-// Least number of counted events; with fewer a figure has no normal distribution.
+// Least number of events that a figure is based on; with fewer, it is not normally distributed.
 constexpr double kCountMin = 100;
-// Times as many packets as netem's, so that the simulation's error is small.
+// The simulation has this many times netem's packets, so that its error is small.
 constexpr std::uint64_t kSimulated = 10;
 constexpr double kSigmasMax = 4;  // some 200 comparisons: about two false alarms in 100 runs
 
@@ -50,7 +50,7 @@ Case chain_case(const char* name, const char* netem, const Options& options) {
   return {name, netem, options, chain_of(options)};
 }
 
-// The first is a control: the probe itself must not lose anything.
+// The case "none" is a control: the probe itself must not lose anything.
 std::vector<Case> cases() {
   return {
       {"none", "limit 1000", NoLoss{}, {}},
@@ -91,7 +91,7 @@ Mean mean_of(const std::vector<double>& values) {
 
 using Block = std::span<const std::uint8_t>;
 
-// `figure` of every block, the beginning left out.
+// Returns the mean of `figure` over the blocks, without the beginning of the sequence.
 template <typename Figure>
 Mean over_blocks(const Fates& fates, Figure figure) {
   const Block whole = Block(fates).subspan(kForgotten);
@@ -107,8 +107,7 @@ double ratio(Block block) {
   return static_cast<double>(lost) / static_cast<double>(block.size());
 }
 
-// Correlation around a ratio that is known from elsewhere, so that the block's own ratio does not
-// bias it.
+// Returns the correlation around the given ratio. With the block's own ratio it would be biased.
 double correlation(Block block, std::size_t lag, double ratio) {
   double sum = 0;
   for (std::size_t i = lag; i < block.size(); ++i) {
@@ -117,7 +116,7 @@ double correlation(Block block, std::size_t lag, double ratio) {
   return sum / static_cast<double>(block.size() - lag) / (ratio * (1 - ratio));
 }
 
-// Bursts of losses that begin and end within the block, and how many of them have a length.
+// Number of loss bursts that begin and end within a block, and of those with a given length.
 struct Bursts {
   double all = 0;
   double of_length = 0;
@@ -223,7 +222,7 @@ void compare(const Case& tested, const Fates& netem, Comparison& comparison) {
   compare_bursts(tested, netem, simulated, comparison);
 }
 
-// The fates of each case, or nothing if the file is not as long as that.
+// Returns the fates of each case's packets, or nothing if the file has another length.
 std::vector<Fates> read_fates(const char* path, std::size_t packets, std::size_t count) {
   std::ifstream file(path, std::ios::binary);
   const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), {});

@@ -1,12 +1,12 @@
-// Sends numbered datagrams to itself over loopback and writes which of them arrived: what a loss
-// model in front of loopback does to a sequence of packets. Runs inside tools/dev/netem_parity's
-// virtual machine, so it is linked statically and knows nothing of Leeway.
+// Sends numbered datagrams to itself over loopback, and writes which of them a loss model on
+// loopback lost. Runs inside the virtual machine of tools/dev/netem_parity, so it is linked
+// statically and uses nothing of Leeway.
 //
 //   netem_probe PACKETS FILE     PACKETS a multiple of 8; writes PACKETS / 8 bytes to FILE, first
 //                                packet in the lowest bit, 1: lost
 //
-// One thread sends a batch and takes out what arrived: loopback delivers before send() returns, so
-// the socket's buffer holds a batch at most and nothing is lost but by the model.
+// One thread sends a batch, then reads what arrived. Loopback delivers before send() returns, so
+// the socket's buffer holds at most a batch, and only the model loses packets.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -28,7 +28,6 @@ constexpr unsigned kBatch = 64;
   std::exit(1);
 }
 
-// A UDP socket connected to itself.
 int open_loop() {
   const int socket_fd = socket(AF_INET, SOCK_DGRAM, 0);
   if (socket_fd < 0) fail("socket");
@@ -43,7 +42,6 @@ int open_loop() {
   return socket_fd;
 }
 
-// kBatch messages of one number each.
 struct Batch {
   std::array<std::uint64_t, kBatch> numbers{};
   std::array<iovec, kBatch> slices{};

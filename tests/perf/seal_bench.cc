@@ -1,6 +1,6 @@
-// Cost of sealing and opening a datagram: both ciphers, AES by each library that has it, two
-// sizes, trains as the core makes them (a header of 56 bytes and a payload apart from it). `openssl
-// speed` runs between, for comparison.
+// Cost of sealing and opening a datagram: both ciphers, AES by each library that has it, two sizes,
+// in trains as the core makes them (a 56-byte header apart from its payload). Runs `openssl speed`
+// in between, for comparison.
 //
 //   seal_bench [rounds]
 #include <algorithm>
@@ -41,7 +41,7 @@ seal::PairKeys swapped(const seal::PairKeys& keys) {
   return {.root = keys.root, .own = keys.peers, .peers = keys.own};
 }
 
-// Two processes in one thread: what one seals, the other opens.
+// Two processes in one thread: one opens what the other seals.
 class Pair {
  public:
   Pair(const seal::CipherMaker& maker, std::size_t bytes)
@@ -87,7 +87,7 @@ class Pair {
   seal::Associations receiver_;
 };
 
-// ns for as many bytes; 0 without the program.
+// Returns openssl's ns for as many bytes, or 0 without that program.
 double openssl_speed(const char* cipher, std::size_t bytes) {
   const std::string command = "openssl speed -seconds 1 -bytes " + std::to_string(bytes) +
                               " -evp " + cipher + " 2>/dev/null | tail -1 | awk '{print $NF}'";

@@ -1,6 +1,6 @@
-// The shipping core at both ends of the simulated network, without checkers and workload: how many
-// packets a second one core simulates when every packet is encoded, checked, booked, reduced and
-// acknowledged by the code that ships. An item is a packet that was sent.
+// The library's core at both ends of the simulated network, without checkers and workload: packets
+// a second that one core simulates, if every packet is encoded, checked, booked, reduced and
+// acknowledged by the library. An item is a packet that was sent.
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -32,7 +32,7 @@ class Group final : private Endpoints::Client {
     }
   }
 
-  // One all_reduce of all ranks; packets sent.
+  // Runs one all_reduce on all ranks. Returns the number of packets sent.
   std::uint64_t round() {
     const std::uint64_t before = sent();
     for (std::uint32_t rank = 0; rank < scenario_.ranks(); ++rank) {

@@ -1,5 +1,5 @@
-// The simulator's engine, bare: events through the queue (with std::priority_queue beside it),
-// random draws and trace records. One core. Run with --benchmark_filter=... for one of them.
+// The simulator's engine alone: events through its queue (beside std::priority_queue), random
+// numbers and trace records, on one core. --benchmark_filter=... picks one.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 namespace leeway::sim {
 namespace {
 
-// How long after now a new event is due.
+// Distributions of the time until a new event is due.
 enum Spread : std::int64_t {
   kExponential = 0,  // mean 1 ms
   kDense,            // mean 10 us; with 100,000 pending events, ten in every nanosecond
@@ -46,7 +46,6 @@ std::vector<std::int64_t> delays(std::int64_t spread) {
   return values;
 }
 
-// The same interface over the standard library's heap.
 class Heap {
  public:
   void push(Instant time, std::uint32_t target, std::uint32_t kind, std::uint64_t argument) {
@@ -69,8 +68,8 @@ class Heap {
   std::uint64_t next_sequence_ = 0;
 };
 
-// The hold model: every popped event is replaced, so that the number of pending ones stays the
-// same.
+// The hold model: every event that is taken out is replaced, so the number of pending events is
+// constant.
 template <typename Queue>
 void hold(benchmark::State& state) {
   const std::vector<std::int64_t> after = delays(state.range(1));

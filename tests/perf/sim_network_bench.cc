@@ -1,8 +1,8 @@
-// The simulated network, bare: packets of constant-rate flows over links, one core, no endpoints.
+// The simulated network alone: constant-rate flows over links, on one core, without endpoints.
 //
-// chain: htsim's case, 8 flows, each -> queue -> pipe -> lossy queue -> pipe -> sink, packets of
-// 1,440 B; a queue with its pipe is one link here. star: the same flows over a switch that they
-// share. An item is a packet that was sent.
+// chain: htsim's case of 8 flows, each -> queue -> pipe -> lossy queue -> pipe -> sink, packets of
+// 1,440 B; here a queue with its pipe is one link. star: the same flows over a shared switch. An
+// item is a packet that was sent.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct Flows {
     }
   }
 
-  // Sends until `packets` more were sent, each flow a packet every gap_ns.
+  // Sends `packets` more packets; each flow sends one every gap_ns.
   void send(std::uint64_t packets, std::int64_t gap_ns) {
     Event event;
     while (packets > 0) {

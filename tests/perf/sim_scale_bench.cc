@@ -1,11 +1,11 @@
-// Packets a second and peak memory of large groups of the shipping core without contents:
-// all_reduces at one switch.
+// Packets a second and peak memory of large groups at one switch: all_reduces by the library's
+// core, without payloads.
 //
 //   sim_scale_bench                     64 and 1,024 ranks, small tensors
 //   sim_scale_bench RANKS BYTES [LOSS]  one all_reduce of that size
 //
 // 100 Gb/s links, 1 us each way a link, drop-tail queues of 32 MB, datagrams of 1,412 bytes, best
-// effort with an exact spread.
+// effort with an exact spread half.
 #include <sys/resource.h>
 
 #include <cstdio>
@@ -62,7 +62,7 @@ rusage usage_now() {
   return usage;
 }
 
-// Processor time of this process, so that neighbours on the machine do not count.
+// Returns this process's processor time, which other load does not change.
 double processor_seconds() {
   const rusage usage = usage_now();
   return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +

@@ -1,9 +1,9 @@
-// The network alone at full speed: 8 ranks at one switch, rank i sends to rank i + 1, every source
-// at a constant rate, the last link of each packet loses 1 %. Nothing else is simulated, so this is
-// what a packet costs: one event of its source and one for each of its two links.
+// The simulated network alone at full speed: 8 ranks at one switch; rank i sends to rank i + 1 at a
+// constant rate, and the last link of each packet loses 1 %. Nothing else is simulated, so this is
+// the cost of a packet: one event of its source and one for each of its two links.
 //
-// The same case as tools/simulators/ns3_star.cc; tools/compare_simulators runs both. Prints one
-// line of JSON.
+// The case must be the same as in tools/simulators/ns3_star.cc; tools/compare_simulators runs both.
+// Prints one line of JSON.
 //
 //   sim_star_bench [--packets=N] [--seed=N]
 #include <array>
@@ -35,7 +35,7 @@ constexpr std::uint32_t kRanks = 8;
 constexpr std::uint32_t kPayloadBytes = 1440;
 constexpr std::int64_t kIntervalNs = 14400;  // interval of one source: 800 Mb/s of payload
 
-// Sources that send at a constant rate, one event a packet, and receivers that count.
+// Sources that send at a constant rate, with one event for each packet, and receivers that count.
 class ConstantRate : public PacketReceiver {
  public:
   ConstantRate(EventQueue& queue, Network& network, std::uint64_t packets_each)
@@ -48,7 +48,6 @@ class ConstantRate : public PacketReceiver {
     }
   }
 
-  // An event of EventKind::traffic is due.
   void on_event(const Event& event) {
     const Instant now{event.time_ns};
     const std::uint32_t rank = event.target;
@@ -110,7 +109,7 @@ Result<Run> run(std::uint64_t packets, std::uint64_t seed) {
   return run;
 }
 
-// The number after `name`; `value` if this is another argument.
+// Returns the number after `name` in `argument`, or `value` if it is another argument.
 std::uint64_t number_of(std::string_view argument, std::string_view name, std::uint64_t value) {
   if (!argument.starts_with(name)) return value;
   return std::strtoull(argument.data() + name.size(), nullptr, 10);

@@ -1,7 +1,7 @@
-// How fast the UDP transport moves trains over loopback, one line per setting: processor time a
-// byte on each side, from one thread that sends and receives in turns (steady on a busy machine),
-// and the throughput between two threads (only comparable within one run). Figures, and those of a
-// bare sendmmsg/recvmmsg loop: src/runtime/transport/README.md.
+// Speed of the UDP transport over loopback, a line for each setting: processor time a byte on each
+// side, from one thread that sends and receives in turns (steady on a busy machine), and throughput
+// between two threads (comparable within one run only). Figures, also of a bare sendmmsg/recvmmsg
+// loop: src/runtime/transport/README.md.
 //
 //   udp_transport_bench [seconds per setting]
 #include <time.h>
@@ -34,7 +34,7 @@ struct Setting {
   std::size_t datagrams;  // datagrams in a GSO batch
   bool gso;
   bool gro;
-  // Bytes gathered in front of each payload; with 0, a batch is one slice.
+  // Header bytes that are gathered in front of each payload; with 0, a train is one slice.
   std::size_t header_bytes;
 };
 
@@ -62,7 +62,7 @@ Pair connect(const Setting& setting) {
   return pair;
 }
 
-// Two slices a datagram, as the runtime has them, or one slice a train.
+// Returns two slices for each datagram, as the runtime makes them, or one for the whole train.
 std::vector<Slice> lay_out(const Setting& setting, const std::vector<std::byte>& memory) {
   std::vector<Slice> slices;
   const std::byte* at = memory.data();
@@ -133,7 +133,7 @@ double throughput(const Setting& setting, double seconds) {
   const std::vector<Slice> slices = lay_out(setting, memory);
   const std::vector<Train> trains(4, Train{1, setting.datagram_bytes, memory.size(), slices});
   std::atomic<bool> stop{false};
-  // Without a window the receiver's queue overflows and the figure is about drops.
+  // Without a window the receiver's queue overflows, and the figure measures drops.
   const std::size_t window = pair[1]->limits().receive_buffer_bytes / 2;
   std::atomic<std::uint64_t> arrived{0};
   std::thread receiver([&] {

@@ -1,5 +1,5 @@
-// State that the ranks of a program (threads or processes) share with the process that watches
-// them: memory of the watcher that all of them map.
+// State that a program's ranks (threads or processes) share with the process that watches them, in
+// memory that all of them map.
 #pragma once
 
 #include <pthread.h>
@@ -25,7 +25,6 @@ struct Board {
   };
   std::array<Line, kRanksMax> lines;
 
-  // The first failure.
   std::atomic<int> failed;
   int failed_program;
   int failed_step;
@@ -36,8 +35,8 @@ struct Board {
   std::atomic<int> over;  // number of ranks that came to their end
   std::atomic<int> left;  // ranks that exit in the middle, as bits
   pthread_barrier_t barrier;
-  // Errors that lossy calls of an estimator reported, and their true errors: sums over calls, where
-  // each call counts its mean over elements. Only calls that lost something count.
+  // Sums over the calls of one estimator that lost something, each with its mean over elements: the
+  // squared error that reports predicted, and the true one.
   struct Error {
     std::atomic<std::uint64_t> calls;
     std::atomic<double> said;
@@ -46,15 +45,15 @@ struct Board {
   };
   std::array<Error, kEstimatorCount> errors;
 
-  // Ranks of the program, as bits: those that came to the step, and those that no longer serve the
-  // communicator, or soon will not.
+  // Sets of ranks, as bits: `came`, for each step, those that have come to it; `gone`, for each
+  // communicator, those that have left it or soon will.
   std::array<std::atomic<unsigned>, std::size_t{kProgramsOfAGroup} * kStepsMax> came;
   std::array<std::atomic<unsigned>, std::size_t{kProgramsOfAGroup} * kCommsMax> gone;
 
-  // Digests, by program and step, of results that all ranks must hold alike.
+  // For each program and step, the digest of the result that all ranks must hold alike.
   std::array<std::atomic<std::uint64_t>, std::size_t{kProgramsOfAGroup} * kStepsMax> digests;
 
-  // The first failure stays.
+  // Records a failure, unless there was one before.
   void fail(int program, int step, int rank, const std::string& why);
 };
 

@@ -1,4 +1,4 @@
-// The C interface, leeway/c.h. allocate(), for which C has no function, is not drawn.
+// Calls the C interface, leeway/c.h. Programs for it use no allocate(), which C does not have.
 #include <cstdio>
 #include <thread>
 
@@ -34,7 +34,6 @@ leeway_collective_options options_of_call(const Call& call, leeway_scalar& facto
   return options;
 }
 
-// Converts a report of C into that of C++.
 CollectiveReport report_of(const leeway_report* report) {
   CollectiveReport said;
   leeway_report_summary summary = LEEWAY_REPORT_SUMMARY_INIT;
@@ -85,7 +84,7 @@ class CFlight final : public Flight {
   CFlight(leeway_work* work, const Status& refused) : work_(work), refused_(refused) {}
   ~CFlight() override { leeway_work_free(work_); }
   bool test() override { return work_ == nullptr || leeway_work_test(work_) != 0; }
-  // C has no such form of waiting.
+  // C has no wait with a time limit.
   bool wait_for(Duration) override { return test(); }
   Outcome wait() override {
     if (work_ == nullptr) return refused_;
@@ -112,7 +111,8 @@ leeway_tensor writing(const TensorView& view) {
   return {view.data, view.count, static_cast<leeway_data_type>(view.dtype)};
 }
 
-// The call of a step in one of its forms: what it takes last, a report or a handle, says which.
+// Makes a step's call. The type of `last` chooses the form: a report (blocking) or a handle
+// (asynchronous).
 template <typename Last>
 leeway_status submit(leeway_communicator* comm, const Call& call, Last last) {
   constexpr bool kWork = std::is_same_v<Last, leeway_work**>;

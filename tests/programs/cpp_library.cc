@@ -1,4 +1,4 @@
-// leeway/communicator.h.
+// Calls the C++ interface, leeway/communicator.h.
 #include <thread>
 
 #include "programs/library.h"
@@ -63,7 +63,7 @@ class CppComm final : public Comm {
   }
 
  private:
-  // Declared before the memory, which may outlive it.
+  // Before communicator_, so that it is destroyed later: memory may outlive its communicator.
   std::vector<Allocation> memory_;
   std::unique_ptr<Communicator> communicator_;
 };

@@ -1,4 +1,4 @@
-// Makes a program from a seed.
+// Draws a random program from a seed.
 #include <algorithm>
 #include <random>
 
@@ -30,7 +30,7 @@ class Dice {
   std::uint64_t state_;
 };
 
-// The part of a program that all programs of one group have in common.
+// Draws what all programs of one group have in common.
 Program frame(std::uint64_t seed, const Limits& limits) {
   Dice dice(seed / kProgramsOfAGroup, 1);
   Program program;
@@ -50,7 +50,7 @@ Program frame(std::uint64_t seed, const Limits& limits) {
   return program;
 }
 
-// A second more than judge.cc allows a call to be late.
+// A second more than the lateness that judge.cc allows.
 constexpr std::uint32_t kLateUs = 4'000'000;
 
 class Maker {
@@ -59,17 +59,17 @@ class Maker {
       : program_(frame), dice_(frame.seed, 2), easy_(dice_.one_in(2)), limits_(limits) {
     Comm world;
     for (int rank = 0; rank < frame.ranks; ++rank) world.members.push_back(rank);
-    // Keeps tags apart: other programs' messages with equal tags might come first.
+    // Each program has tags of its own. Otherwise its receives could get messages of other
+    // programs.
     world.tags += 100 * static_cast<std::uint32_t>(frame.seed % kProgramsOfAGroup);
     comms_.push_back(world);
   }
 
   Program make() {
     const int length = dice_.between(3, 14);
-    // The rank that dies in this program must not take part in operations of the previous program
-    // that others have not finished.
+    // All ranks must have finished the previous program, because one dies in this one.
     if (limits_.cut && leaves()) add(step(Kind::sync, 0));
-    const bool makes = dice_.one_in(3);  // communicators
+    const bool makes = dice_.one_in(3);  // makes communicators
     const bool rude = dice_.one_in(limits_.cut ? 3 : 16) && !(limits_.cut && leaves());
     if (rude) make_comm();
     for (int i = 0; i < length; ++i) {
@@ -107,7 +107,7 @@ class Maker {
     bool gone = false;
     bool disturbed = false;
     int allocation = -1;
-    std::uint32_t tags = 100;  // the next tag of its own
+    std::uint32_t tags = 100;  // next tag for a receive from any rank
   };
 
   int some_comm(bool quiet) {
@@ -117,7 +117,7 @@ class Maker {
         choices.push_back(static_cast<int>(i));
     return choices[dice_.below(choices.size())];
   }
-  // After a rank has left there may be none.
+  // Returns true if some communicator still works; after a rank has left, there may be none.
   bool any_quiet() const {
     return std::any_of(comms_.begin(), comms_.end(), [](const Comm& one) {
       return !one.gone && !one.disturbed && !one.members.empty();
@@ -141,11 +141,11 @@ class Maker {
   static bool can_be_cut(Kind kind) {
     return is_collective(kind) || kind == Kind::message || kind == Kind::exchange;
   }
-  // A time of 50 us to 3 ms: before, during and after a call.
+  // Draws a time of 50 us to 3 ms, so that it may end before, during or after a call.
   std::uint32_t soon() {
     return (50u << dice_.below(7)) + static_cast<std::uint32_t>(dice_.below(50));
   }
-  // Cuts the step on one rank, on all alike, or on some by chance.
+  // Gives the step short deadlines: on one rank, on all ranks alike, or on some by chance.
   void cut(Step& one) {
     const int size = size_of(one.comm);
     const std::size_t how = dice_.below(3);
@@ -211,7 +211,8 @@ class Maker {
           one.spread = dice_.one_in(2) ? Delivery::Kind::bounded : Delivery::Kind::best_effort;
         one.confirm_use = dice_.one_in(4);
       }
-      // Shards of up to a hundred datagrams, so that errors can be compared with what is reported.
+      // Shards have up to a hundred datagrams, so that true errors can be compared with reported
+      // ones.
       if (program_.route == Route::faulted && dice_.one_in(2)) {
         one.kind = Kind::reduce_scatter;
         one.allocation = -1;
@@ -221,7 +222,8 @@ class Maker {
     add(std::move(one));
   }
 
-  // A tag that several messages may have. A receive from any rank has a tag of its own.
+  // Draws a message. Several messages may have the same tag, but a receive from any rank has a tag
+  // of its own.
   Envelope envelope(int comm, bool to_itself) {
     Envelope one;
     const int size = size_of(comm);
@@ -231,8 +233,8 @@ class Maker {
     one.count = std::min<std::size_t>(count(), 20'000);
     if (dice_.one_in(4)) one.spare = dice_.below(100);
     one.tag = static_cast<std::uint32_t>(dice_.pick({0, 0, 0, 1, 7}));
-    // (With a rank that is gone, such a receive waits for all others until its deadline.)
-    // (One whose sender's deadline passed as well.)
+    // (A receive from any rank waits until its deadline if a rank is gone,
+    // or if the sender's deadline has passed.)
     if (dice_.one_in(5) && one.from != one.to && !at(comm).disturbed && !limits_.cut) {
       one.any = true;
       one.tag = at(comm).tags++;
@@ -280,8 +282,8 @@ class Maker {
     return comm;
   }
 
-  // With --cut, a rank of one program in 256 is late for exact calls, by more than calls may be
-  // late behind their own deadlines. These calls do not hold up the deadlines of those behind them.
+  // With --cut, in one program of 256 a rank comes later to exact calls than calls may be late
+  // behind their deadlines. Such calls must not delay the deadlines of the calls behind them.
   bool is_late() const { return limits_.cut && program_.seed % 256 == 0; }
   void be_late() {
     const int comm = pause(kLateUs);
@@ -331,7 +333,7 @@ class Maker {
     if (one.kind == Kind::create) {
       comms_.push_back({members, false, false, -1, 100});
     } else if (one.kind == Kind::shrink) {
-      // Excludes one rank at most: the others still need it in other communicators.
+      // Excludes one rank at most, because other communicators still need the ranks.
       if (size < 2) return collective();
       const std::size_t out = dice_.below(size);
       one.who = 1u << out;
@@ -359,7 +361,7 @@ class Maker {
     Step one = step(Kind::destroy, comm);
     one.who = 0xFF;
     at(comm).gone = true;
-    // Calls that are in progress may then end in any way.
+    // Calls in progress on a destroyed communicator may end in any way.
     for (Step& before : program_.steps)
       if (before.comm == comm && is_under_way(before)) before.may_fail = true;
     add(std::move(one));
@@ -369,8 +371,8 @@ class Maker {
                        [](const Way& way) { return way.how != Way::How::blocking; });
   }
 
-  // One rank aborts or destroys its communicator, while others go on with it. Their calls may then
-  // end in any way. So may earlier calls, unless all ranks had come to the end of them.
+  // One rank aborts or destroys its communicator, while others go on to use it. Their later calls
+  // may end in any way, and so may earlier ones, unless all ranks have finished them.
   void disturb() {
     const int comm = some_comm(true);
     if (comm == 0 || size_of(comm) < 2) return;
@@ -404,8 +406,9 @@ class Maker {
     add(std::move(rest));
   }
 
-  // In every other group of processes a rank exits in the last program. With --cut one of each
-  // group ends there: its process is killed, or a thread aborts its communicator or destroys it.
+  // Returns true if a rank leaves in this program, the last one of its group. Without --cut, a
+  // process exits, in every other group. With --cut, in every group a process is killed, or a
+  // thread aborts or destroys its communicator.
   bool leaves() const {
     const std::uint64_t group = program_.seed / kProgramsOfAGroup;
     return (limits_.cut || (program_.processes && group % 2 == 0)) &&
@@ -418,7 +421,7 @@ class Maker {
     }
     for (Step& before : program_.steps)
       if (limits_.cut || is_under_way(before)) before.may_fail = before.kind != Kind::sync;
-    // A rank that is a thread stays in the other communicators.
+    // A thread only leaves communicator 0, and stays in the others.
     const bool exits = program_.processes;
     for (std::size_t i = 0; i < comms_.size(); ++i)
       if (exits || i == 0) comms_[i].disturbed = true;

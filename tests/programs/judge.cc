@@ -1,4 +1,4 @@
-// Checks that the outcome of a call is one that the headers promise.
+// Checks that a call's outcome is one that the public headers permit.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -20,10 +20,10 @@ std::uint64_t digest_of(ByteSpan bytes) {
   return digest | 1;
 }
 
-// Up to this number of elements, the estimate of a variance may come out below 0.
+// With at most this many elements, an estimated variance may be negative.
 constexpr std::size_t kFewElements = 4096;
 
-// Describes what is wrong with a report, whatever the outcome of the call was.
+// Describes what is wrong with a report, whether the call failed or not.
 std::string contradiction(const Step& step, const CollectiveReport& report) {
   const auto is_part = [](double value) { return value >= 0.0 && value <= 1.0; };
   if (!is_part(report.loss)) return "loss is " + std::to_string(report.loss);
@@ -44,7 +44,7 @@ std::string contradiction(const Step& step, const CollectiveReport& report) {
   if (packets > 0 &&
       std::abs(contributions / static_cast<double>(packets) - report.contributors.mean) > 1e-6)
     return "the mean of contributors is not that of their histogram";
-  // NaN means not measured. Below 0 is an unbiased estimate of few elements.
+  // NaN: not measured. The estimate is unbiased, so with few elements it may be negative.
   if (std::isinf(report.variance_estimate) ||
       (report.variance_estimate < 0.0 && step.count > kFewElements))
     return "variance_estimate is " + std::to_string(report.variance_estimate);
@@ -56,7 +56,7 @@ std::string contradiction(const Step& step, const CollectiveReport& report) {
   return {};
 }
 
-// The ranks that a text names with one of these words behind them, as bits.
+// Returns the ranks, as bits, that a text names with one of `words` directly behind the number.
 unsigned ranks_before(std::string_view text, std::initializer_list<std::string_view> words) {
   unsigned ranks = 0;
   for (std::size_t at = 0; (at = text.find("rank ", at)) != std::string_view::npos;) {
@@ -76,13 +76,13 @@ unsigned ranks_said_late(std::string_view text) {
   return ranks_before(text, {" gave it up at its own deadline"});
 }
 
-// How long after its deadline a call may return here, because other work uses the processors.
+// How long after its deadline a call may return on a busy machine.
 constexpr std::chrono::seconds kSlack(3);
 
 }  // namespace
 
-// Notes the error that a report predicts. The result of a reduce_scatter is the rank's shard, and
-// the report is about that.
+// Records the error that a report predicts, and the true one. Both concern the result of a
+// reduce_scatter, which is the rank's shard.
 void Player::note_error(const Underway& one, const CollectiveReport& report,
                         const TypedTensor& got) {
   if (report.loss == 0.0 || std::isnan(report.variance_estimate)) return;
@@ -100,7 +100,7 @@ void Player::note_error(const Underway& one, const CollectiveReport& report,
   error.difference_square += difference * difference;
 }
 
-// Describes what is wrong with an error.
+// Describes what is wrong with the error that a call returned.
 std::string Player::odd_failure(const Underway& one, const Status& status) const {
   const Step& step = *one.step;
   const std::string text(status.text());
@@ -160,7 +160,7 @@ std::string Player::odd_messages(Underway& one, const CollectiveReport& report) 
   return {};
 }
 
-// Describes what is wrong with a success.
+// Describes what is wrong with the outcome of a call that succeeded.
 std::string Player::odd_success(const Underway& one, const CollectiveReport& report) {
   const Step& step = *one.step;
   const auto cell =
@@ -183,7 +183,7 @@ std::string Player::odd_success(const Underway& one, const CollectiveReport& rep
     odd = lossy_difference({step, one.rank, one.size, got, one.before, wanted, report});
     if (report.deadline_cut && !step.is_cut() && !step.may_fail)
       return "no deadline came, and the report says that one cut it";
-    // Only a deadline or a death ends the repair of a bounded spread.
+    // Only a deadline or a rank that is gone may end the repair of a bounded spread half.
     const bool repaired = step.spread == Delivery::Kind::bounded && report.elements_missing > 0;
     if (repaired && !report.deadline_cut && gone_from(step.comm) == 0)
       return "a deadline cut it, and the report does not say so";
@@ -195,9 +195,9 @@ std::string Player::odd_success(const Underway& one, const CollectiveReport& rep
       copy_of(step.type, one.in, one.extent.input) != one.sent)
     return "the input has changed";
   const bool alike = step.kind == Kind::all_reduce || step.kind == Kind::broadcast;
-  // (A lossy call that its deadline ended may lack elements.)
+  // (A lossy call cut by its deadline may lack elements.)
   if (!alike || !report.complete || !has_cell) return {};
-  // Ranks of other communicators of the same split() have other results.
+  // All ranks of the step's communicator have the same digest.
   std::atomic<std::uint64_t>& digest = board_.digests[cell];
   std::uint64_t before = 0;
   const std::uint64_t own = digest_of(got.bytes());
@@ -206,7 +206,8 @@ std::string Player::odd_success(const Underway& one, const CollectiveReport& rep
   return {};
 }
 
-// Describes what is wrong with the outcome of a call in which ranks differ. All are told so.
+// Describes what is wrong with the outcome of a call in which ranks differ. All ranks must get an
+// error that says so.
 std::string Player::odd_difference(const Underway& one, const Outcome& outcome) const {
   const Step& step = *one.step;
   const bool among = (step.who >> one.rank & 1) != 0;

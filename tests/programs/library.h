@@ -1,4 +1,4 @@
-// Calls that an interpreter needs of an interface of the library: C++, C or NCCL's.
+// The calls of a library interface (C++, C or NCCL) that a program's interpreter makes.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,6 @@ namespace leeway::programs {
 
 using Outcome = Result<CollectiveReport>;
 
-// A step as one rank makes it.
 struct Call {
   const Step* step = nullptr;
   int rank = 0;  // in the communicator
@@ -26,7 +25,6 @@ struct Call {
   std::vector<Message> messages;
 };
 
-// A call in flight.
 class Flight {
  public:
   virtual ~Flight() = default;
@@ -38,14 +36,13 @@ class Flight {
 
 class Comm {
  public:
-  // Destroys the communicator.
   virtual ~Comm() = default;
   virtual Outcome run(const Call& call) = 0;
   virtual std::unique_ptr<Flight> start(const Call& call) = 0;
-  // Returns null if the rank gives no color.
+  // Returns null for a rank without a color.
   virtual Result<std::unique_ptr<Comm>> split(int color, int key, Way::How how) = 0;
   virtual Result<std::unique_ptr<Comm>> shrink(std::span<const Rank> excluded, Way::How how) = 0;
-  // Memory that lives as long as this object.
+  // The memory lives as long as this object.
   virtual Result<MutableByteSpan> allocate(std::size_t bytes) = 0;
   virtual void abort() = 0;
   virtual int rank() const = 0;
@@ -58,11 +55,11 @@ class Library {
   virtual Result<std::unique_ptr<Comm>> create(const Options& options, Way::How how) = 0;
   virtual Result<std::vector<std::unique_ptr<Comm>>> create_inproc(int size,
                                                                    const Options& options) = 0;
-  // Joins a group that no other rank joins, in the background, for as long as the result lives.
+  // Starts to join a group that no other rank joins. The attempt goes on until the result is
+  // destroyed.
   virtual std::shared_ptr<void> join(const Options& options) = 0;
 };
 
-// Where and how the ranks of a group meet.
 struct Meeting {
   std::string address;
   std::shared_ptr<Rendezvous> store;  // threads only
@@ -72,18 +69,18 @@ struct Meeting {
   std::string log_level = "off";
 };
 
-// The library of the program's interface. Null if this executable has none.
+// Returns the interface that the program uses, or null if this executable does not have it.
 std::unique_ptr<Library> library_of(const Program& program, const Meeting& meeting);
 std::unique_ptr<Library> cpp_library();
 std::unique_ptr<Library> c_library(const Meeting& meeting, bool sealed);
 std::unique_ptr<Library> nccl_library(const Program& program, const Meeting& meeting);
 
-// Deadline of calls that are not meant to be cut by it.
+// Deadline of calls that should not be cut by it.
 inline constexpr std::chrono::seconds kLongDeadline(10);
 
-// Options of a step's call in C++'s form.
+// Returns the options of a step's call, in C++'s form.
 CollectiveOptions options_of(const Step& step, int rank);
-// A call with arguments that make no sense, by the step's salt.
+// Makes a call with invalid arguments, which the step's salt chooses.
 Outcome make_wrong_call(Communicator& communicator, const Step& step);
 
 }  // namespace leeway::programs

@@ -10,9 +10,10 @@
 namespace leeway::programs {
 namespace {
 
-// Bound on the factor by which rates of links scale contributions. Real factors are far smaller.
+// Bound on the factor by which estimators scale contributions for the links' loss rates. Real
+// factors are far smaller.
 constexpr double kScaleMax = 1e6;
-// Parts of an estimate may cancel out and give 0, but not in this many elements in a row.
+// Contributions may cancel out and give a 0, but not this many in a row.
 constexpr std::size_t kZerosMin = 8;
 
 using Values = std::array<double, kRanksMax>;
@@ -21,7 +22,7 @@ bool near(double a, double b) {
   return std::abs(a - b) <= 1e-5 * std::max(1.0, std::abs(b));
 }
 
-// The values that an estimator may give for an element.
+// Decides whether an estimator can give a value for an element.
 class Estimates {
  public:
   Estimates(const Step& step, int size, bool sites)
@@ -30,18 +31,19 @@ class Estimates {
         sites_(sites),
         unit_(step.op == ReduceOp::avg ? 1.0 / size : 1.0) {}
 
-  // Estimates that use links' rates are any sum of scaled contributions.
+  // Returns true if the estimator uses the links' loss rates. Its result may then be any sum of
+  // scaled contributions.
   bool by_rates() const {
     return step_.estimator == Estimator::horvitz_thompson ||
            step_.estimator == Estimator::augmented;
   }
 
-  // Returns true if contributions of some ranks give `got`.
+  // Returns true if the contributions of some set of ranks give `got`.
   bool explain(double got, const Values& of) {
     if (!std::isfinite(got)) return false;
     if (by_rates()) return explain_by_rates(got, of);
     if (sites_ && step_.op == ReduceOp::avg) return explain_by_units(got, of);
-    // All elements of one packet lack the same ranks.
+    // All elements of a packet lack the same ranks, so the last set is tried first.
     if (matches(got, of, last_)) return true;
     for (unsigned ranks = 1; ranks < 1u << size_; ++ranks) {
       if (!matches(got, of, ranks)) continue;
@@ -52,15 +54,15 @@ class Estimates {
   }
 
  private:
-  // The owner's own contribution enters unscaled, except where it is the control variate.
+  // The owner's contribution enters unscaled, except with a control variate (augmented).
   bool explain_by_rates(double got, const Values& of) const {
     const auto [least, most] = std::minmax_element(of.begin(), of.begin() + size_);
     if (std::abs(got) > kScaleMax * *most) return false;
     return step_.estimator == Estimator::augmented || got >= 0.9999 * unit_ * *least;
   }
 
-  // Means of sites, weighted by the units of work that came to each site. Zero fill divides by the
-  // units of all sites, also of one whose mean did not come.
+  // For averages by sites, which weigh each site's mean by the units of work that arrived there.
+  // Zero fill divides by the units of all sites, whether their means arrived or not.
   bool explain_by_units(double got, const Values& of) const {
     const auto [least, most] = std::minmax_element(of.begin(), of.begin() + size_);
     const double part = step_.estimator == Estimator::zero_fill ? unit_ : 1.0;
@@ -94,7 +96,8 @@ class Estimates {
     return sum;
   }
 
-  // The ranks that came stand for all of their site, and the sites that came stand for all sites.
+  // Returns the result by sites: arrived ranks stand for all of their site, and arrived sites for
+  // all sites.
   double by_sites(const Values& of, unsigned ranks) const {
     const int half = size_ / 2;
     double sum = 0.0;

@@ -1,4 +1,4 @@
-// Values that a lossy reduction may give: the oracle of elements that lack contributions.
+// The values that a lossy reduction may give when contributions are missing.
 #pragma once
 
 #include <string>
@@ -19,9 +19,9 @@ struct LossyResult {
   const CollectiveReport& report;
 };
 
-// Returns an empty text if each element is what the estimator makes of some ranks' contributions.
-// With a lossy spread, as many elements may be missing as the report says; these are 0, or as
-// before.
+// Returns an empty text if every element is what the estimator makes of some ranks' contributions.
+// With a lossy spread half, as many elements may be missing as the report says; they are 0 or
+// unchanged.
 std::string lossy_difference(const LossyResult& result);
 
 }  // namespace leeway::programs

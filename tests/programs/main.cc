@@ -1,5 +1,5 @@
-// Makes random programs over the public API and judges each of them. The search finds faults that
-// no test was written for.
+// Draws random programs over the public API, runs them and judges each outcome. This finds faults
+// that no test was written for.
 //
 //   program_swarm --seeds A..B [--jobs N] [--route R] [--front c++|c|nccl] [--idle SECONDS]
 //                 [--seconds N] [--json PATH] [--keep-going] [--no-shrink] [--quiet]
@@ -8,7 +8,7 @@
 //   program_swarm --seed S [...]       that program alone
 //   program_swarm --show S | --dump S  prints a program, as C++ source or JSON
 //
-// Exit status: 0 all right, 1 a program failed, 2 arguments.
+// Exit status: 0 all right, 1 a program failed, 2 wrong arguments.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -124,7 +124,6 @@ struct Tally {
   std::map<Verdict::What, std::uint64_t> failures;
 };
 
-// Errors that lossy calls of one estimator reported, and their true errors.
 struct Coverage {
   std::uint64_t calls = 0;
   double said = 0.0;
@@ -138,12 +137,12 @@ struct Coverage {
     true_square += error.true_square;
     difference_square += error.difference_square;
   }
-  // The distance of the two sums in standard errors.
+  // Returns the difference of the two sums in standard errors.
   double sigmas() const {
     return difference_square > 0.0 ? std::abs(said - true_square) / std::sqrt(difference_square)
                                    : 0.0;
   }
-  // A tenth of the error is allowed, which is a fifth of its square.
+  // Permits a fifth of the squared error, which is a tenth of the error.
   bool holds() const {
     return calls < 100 || sigmas() < 4.0 || std::abs(said - true_square) < 0.2 * true_square;
   }
@@ -173,7 +172,7 @@ class Swarm {
         if (!one->poll()) continue;
         any = true;
         take(*one);
-        // Another group runs the programs that the failed group did not reach.
+        // Runs the failed group's remaining programs on another group.
         one.reset();
       }
       runs.erase(std::remove(runs.begin(), runs.end(), nullptr), runs.end());
@@ -228,7 +227,7 @@ class Swarm {
     };
     Program small = one;
     if (!fails(small) && !fails(small)) {
-      // The failure may need the programs that ran before.
+      // The programs before the failed one may be needed for the failure.
       small = joined(
           {run.programs().begin(), run.programs().begin() + static_cast<std::ptrdiff_t>(at) + 1});
       if (!fails(small) && !fails(small)) {
@@ -255,7 +254,7 @@ class Swarm {
     if (last) std::fprintf(stderr, "\n");
   }
 
-  // (Zero fill is biased, so its error is more than its variance.)
+  // (Leaves out zero fill: it is biased, so its error exceeds its variance.)
   void judge_coverage() {
     Coverage all;
     for (std::size_t i = 1; i < coverage_.size(); ++i) {

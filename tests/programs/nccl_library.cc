@@ -1,5 +1,6 @@
-// NCCL's interface, of the drop-in. Tensors lie in host memory, so a call is done when it returns.
-// A call of a communicator that does not block is done when the communicator says so.
+// Calls the drop-in's NCCL interface. Tensors lie in host memory, so a blocking communicator's call
+// is done when it returns. A non-blocking communicator's call is done when ncclCommGetAsyncError()
+// says so.
 #include <cstring>
 #include <thread>
 
@@ -17,7 +18,8 @@ ncclDataType_t type_of(DataType type) {
   return kTypes[static_cast<std::size_t>(type)];
 }
 
-// Status of an NCCL code. The library's own text tells which errors mean a lost peer.
+// Converts an NCCL code to a Status. Errors other than usage become
+// kPeerLost; their text tells whether a peer was lost.
 Status status_of(const char* call, ncclResult_t code, ncclComm_t comm) {
   if (code == ncclSuccess) return Status();
   const char* const text = ncclGetLastError(comm);
@@ -27,7 +29,7 @@ Status status_of(const char* call, ncclResult_t code, ncclComm_t comm) {
                        ncclGetErrorString(code), text == nullptr ? "" : text);
 }
 
-// Waits until a communicator that does not block is at rest.
+// Waits until no call of a non-blocking communicator is in progress. Returns the last code.
 ncclResult_t settled(ncclResult_t code, ncclComm_t comm) {
   while (code == ncclInProgress) {
     std::this_thread::sleep_for(std::chrono::microseconds(20));
@@ -93,7 +95,7 @@ class NcclComm final : public Comm {
     aborted_ = true;
     (void)ncclCommAbort(comm_);
   }
-  // -1 where it has failed.
+  // Returns -1 if the communicator has failed.
   int rank() const override {
     int rank = -1;
     if (!aborted_) (void)ncclCommUserRank(comm_, &rank);

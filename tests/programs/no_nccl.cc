@@ -1,4 +1,4 @@
-// program_swarm has no NCCL; nccl_program_swarm has.
+// For program_swarm, which has no NCCL interface; nccl_program_swarm has one.
 #include "programs/library.h"
 
 namespace leeway::programs {

@@ -119,7 +119,7 @@ bool Player::play(const Program& program, int number) {
   }
   line.step = static_cast<std::uint32_t>(at_);
   if (!settle_due(true)) return false;
-  // Ranks destroy what is left in different orders.
+  // Ranks destroy the remaining communicators in different orders.
   std::vector<int> left;
   for (const auto& [comm, object] : comms_) left.push_back(comm);
   std::rotate(left.begin(),
@@ -178,7 +178,7 @@ bool Player::perform(const Step& step) {
         return true;
       }
       if (step.salt % 2 == 0) {
-        // The join may be at any point then, and is not cancelled.
+        // Never destroyed: at exit() the join may be at any point.
         Options options = options_for(*program_, meeting_, rank_);
         options.communicator_name += ".never";
         static auto& joining = *new std::shared_ptr<void>(library_.join(options));
@@ -219,7 +219,7 @@ bool Player::differ(const Step& step, int rank, int size) {
   return start(std::move(one), call);
 }
 
-// No call in the child stands still, and the parent goes on.
+// Forks. Calls in the child must return at once, and the parent must go on.
 bool Player::fork_child(const Step& step, int rank, int size) {
   const int child = ::fork();
   if (child < 0) return fail(std::string("fork(): ") + std::strerror(errno));
@@ -304,7 +304,7 @@ bool Player::make(const Step& step, int rank, int size) {
   return true;
 }
 
-// Ends it at once, or in the middle of what the rank does next.
+// Calls `end` at once, or after step.after_us on another thread, during the rank's next steps.
 void Player::end_later(const Step& step, std::function<void()> end) {
   if (step.after_us == 0) return end();
   ends_.emplace_back([after = std::chrono::microseconds(step.after_us), end = std::move(end)] {
@@ -319,7 +319,6 @@ void Player::end() {
   world_.reset();
 }
 
-// Tells the board that the rank no longer serves the communicator.
 void Player::go_from(int comm) {
   if (static_cast<std::size_t>(comm) >= kCommsMax) return;
   const std::size_t program = comm == 0 ? 0 : static_cast<std::size_t>(number_);
@@ -446,7 +445,7 @@ bool Player::start(std::unique_ptr<Underway> one, const Call& call) {
 }
 
 bool Player::settle_due(bool all) {
-  // Calls that are due at one moment are settled in an order of their own.
+  // Several calls that are due at the same step are settled in a random order.
   std::vector<std::unique_ptr<Underway>> due;
   for (auto& one : underway_)
     if (all || one->due <= at_) due.push_back(std::move(one));

@@ -1,4 +1,4 @@
-// Runs one rank's part of a program, and judges every outcome.
+// Runs one rank's part of a program, and judges the outcome of every call.
 #pragma once
 
 #include <functional>
@@ -22,9 +22,9 @@ class Player {
   Player(Board& board, Library& library, const Meeting& meeting, int rank);
   ~Player();
 
-  // Takes communicator 0 from its maker; otherwise begin() makes it.
+  // Uses `world` as communicator 0. Without this call, begin() makes one.
   void take(std::unique_ptr<Comm> world) { world_ = std::move(world); }
-  // Here and below, false means that something is wrong; the board says what it is.
+  // These functions return false if something is wrong; the board then says what.
   bool begin(const Program& program);
   bool play(const Program& program, int number);
   void end();
@@ -37,7 +37,7 @@ class Player {
   std::string fault_of_child(const Step& step, int rank, int size);
   bool call(const Step& step, int rank, int size);
   std::unique_ptr<Underway> underway(const Step& step, int rank, int size) const;
-  // Makes the call; one that does not block is settled in a later step.
+  // Makes a call. If it does not block, a later step settles it.
   bool start(std::unique_ptr<Underway> one, const Call& call);
   bool settle_due(bool all);
   bool settle(Underway& one);
@@ -65,7 +65,7 @@ class Player {
   int number_ = 0;
   int at_ = 0;  // the step
   std::unique_ptr<Comm> world_;
-  // The communicator that world_ was made from, if the group's route needs one.
+  // Communicator from which world_ was made by split(), if the route needs that.
   std::unique_ptr<Comm> made_world_;
   std::map<int, std::unique_ptr<Comm>> comms_;
   std::map<int, MutableByteSpan> allocations_;

@@ -1,4 +1,4 @@
-// Programs as text: C++ source for a person, JSON for other languages.
+// Programs as text: C++ source for people, JSON for other languages.
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
@@ -24,7 +24,6 @@ const char* name_of(DataType type) {
   return kTypes[static_cast<std::size_t>(type)];
 }
 
-// A view of new memory.
 std::string view(const Step& step, std::size_t count) {
   return format("{memory(%zu), %zu, DataType::%s}", count * size_of(step.type), count,
                 name_of(step.type));
@@ -37,7 +36,7 @@ std::string list(const std::vector<std::size_t>& numbers) {
   return text + "}";
 }
 
-// The text is empty for the default deadline of exact calls.
+// Returns source text for a deadline; empty if exact calls have it by default.
 std::string deadline_text(const Step& step, int rank) {
   const std::uint32_t cut = step.cuts_us[static_cast<std::size_t>(rank)];
   if (cut > 0) return format("std::chrono::microseconds(%u)", cut);
@@ -73,7 +72,7 @@ std::string options_text(const Step& step, int rank, std::uint32_t tag) {
   return text == "[&] { CollectiveOptions e; return e; }()" ? "{}" : text;
 }
 
-// The arguments and the name of a step's call on one rank. Empty if it makes none.
+// Returns source text for a step's call on one rank; empty if this rank makes none.
 std::string call_text(const Step& step, int rank, int size, bool async) {
   const Extent extent = extent_of(step, rank, size);
   const char* const form = async ? "_async" : "";
@@ -137,7 +136,7 @@ std::string call_text(const Step& step, int rank, int size, bool async) {
   }
 }
 
-// A comment about steps that come in the middle of others.
+// Returns a comment that marks a step which happens later, on another thread.
 std::string later_text(const Step& step) {
   return step.after_us > 0 ? format("  /* %u us from here, on another thread */", step.after_us)
                            : "";
@@ -199,7 +198,7 @@ std::string step_text(const Step& step, std::size_t index, int rank, int size) {
   return text;
 }
 
-// The waits before a step, or at the end.
+// Returns source text for the waits that are due before step `at`, or at the end.
 std::string waits_text(const Program& program, const Groups& groups, int rank, std::size_t at) {
   std::string text;
   for (std::size_t i = 0; i < program.steps.size(); ++i) {

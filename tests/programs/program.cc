@@ -28,7 +28,7 @@ std::string_view to_string(Difference difference) {
 
 Step differing(const Step& step, bool among) {
   Step own = step;
-  // Operations that move data one way find out in another way that a rank has no elements.
+  // One rank has no elements. Operations detect that in different ways, so all kinds are drawn.
   own.kind = step.difference == Difference::nothing ? static_cast<Kind>(step.salt / 4 % 8)
                                                     : Kind::all_reduce;
   own.type = DataType::f32;

@@ -1,6 +1,6 @@
-// A random program as plain data: steps that all ranks take in one global order. A rank's own
-// program is the projection of that order on the steps in which it takes part. So no program can
-// block: the first step that is not done has all its ranks on their way to it.
+// A random program as plain data: steps in one global order. Each rank takes those steps that it is
+// part of, in this order. So no program can block: all ranks of the first unfinished step are on
+// their way to it.
 #pragma once
 
 #include <algorithm>
@@ -56,7 +56,7 @@ enum class Kind : std::uint8_t {
   destroy,   // the ranks of `who` destroy their communicator
   abort,     // the ranks of `who` abort it
   sync,      // ranks wait for each other by means of their own
-  fork,      // the ranks of `who` fork a child, whose calls all say so
+  fork,      // the ranks of `who` fork a child, whose calls all return an error
   leave,     // the ranks of `who` exit, in the middle of all; processes only
   pause,     // the ranks of `who` do nothing for `after_us`
 };
@@ -68,10 +68,10 @@ constexpr bool is_reduction(Kind kind) {
   return kind == Kind::all_reduce || kind == Kind::reduce_scatter || kind == Kind::reduce;
 }
 
-// The argument of a call in which one rank differs from the others.
+// The argument in which one rank's call differs from the others'.
 enum class Difference : std::uint8_t {
   count = 0,
-  size,     // so different that the call may go another way
+  size,     // so different that the call may take another route
   nothing,  // no elements
   type,
   op,
@@ -86,7 +86,7 @@ enum class Difference : std::uint8_t {
 inline constexpr std::size_t kDifferences = 12;
 std::string_view to_string(Difference difference);
 
-// One message. Ranks are the communicator's.
+// One message. Ranks are those of the communicator.
 struct Envelope {
   int from = 0;
   int to = 0;
@@ -98,14 +98,15 @@ struct Envelope {
   bool operator==(const Envelope&) const = default;
 };
 
-// How a rank makes a call.
+// The form in which a rank makes a call and waits for it.
 struct Way {
   enum class How : std::uint8_t {
     blocking = 0,
     waited,   // wait() after `later` further steps
     polled,   // test() in a loop after `later` further steps
     patient,  // wait_for() in a loop after `later` further steps
-    // On_done() calls wait(), after `later` further steps; the rank waits for the callback.
+    // on_done()'s callback calls wait(), after `later` further steps; the rank waits for the
+    // callback
     called,
   };
   How how = How::blocking;
@@ -139,11 +140,10 @@ struct Step {
   int made = 0;                       // number of the first communicator that the step makes
   unsigned who = 0;                   // ranks, as bits
   std::array<Way, kRanksMax> ways{};  // by rank of the communicator
-  // Deadlines in microseconds, by rank of the communicator. Most of them cut the call. 0 stands for
-  // a deadline that never comes.
+  // Deadlines in microseconds, by rank of the communicator; most cut the call. 0 does not.
   std::array<std::uint32_t, kRanksMax> cuts_us{};
-  // For abort and leave: microseconds from the rank's coming to the step until the event, which
-  // falls into what the rank does next. For pause: its length.
+  // Abort and leave: microseconds from the rank's arrival at the step until the event, which
+  // happens during the rank's next steps. Pause: its length.
   std::uint32_t after_us = 0;
   bool may_fail = false;  // a rank left its communicator, or may have
 
@@ -154,13 +154,12 @@ struct Step {
   bool operator==(const Step&) const = default;
 };
 
-// The call that a rank makes in a mismatch: one that is `among` those that differ, or another one.
+// Returns a rank's call in a mismatch step. `among`: the rank is one of those that differ.
 Step differing(const Step& step, bool among);
-// Returns true if one of the other ranks may be done with its call before the mismatch is found:
-// the ranks that it waits for call as it does.
+// Returns true if some other rank may finish its call before the mismatch is found, because the
+// ranks that it waits for make the same call.
 bool may_be_done_first(const Step& step, int rank);
 
-// Which library interface the calls go through.
 enum class Front : std::uint8_t { cpp, c, nccl };
 std::string_view to_string(Front front);
 
@@ -174,13 +173,13 @@ struct Program {
   std::vector<Step> steps;
 };
 
-// The ranks of the program in each communicator, in the order of their ranks there, and the members
-// that take part in a step. Empty for numbers that no step made.
+// The members of each communicator: ranks of the program, in the order of their ranks there. Empty
+// for communicators that no step makes.
 class Groups {
  public:
   explicit Groups(const Program& program);
   const std::vector<int>& of(int comm) const;
-  // The number of the communicator that the step gives the rank of its communicator. -1 if none.
+  // Returns the number of the communicator that a step makes for a rank of its communicator, or -1.
   static int made(const Step& step, int rank, int size);
   int count() const { return static_cast<int>(members_.size()); }
 
@@ -188,12 +187,11 @@ class Groups {
   std::vector<std::vector<int>> members_;
 };
 
-// Secret of the sealed route.
 inline constexpr char kSecret[] =
     "6c2f1bd09f3f0d3c2b8e4a7795d1c0ffee0123456789abcdef1032547698badc";
 
-// Number of consecutive seeds whose programs run one after the other on the same group of ranks.
-// Their route, front and ranks are equal.
+// Number of programs, with consecutive seeds, that run one after the other on one group of ranks.
+// They have the same route, front and ranks.
 inline constexpr std::uint64_t kProgramsOfAGroup = 16;
 
 struct Limits {
@@ -204,13 +202,13 @@ struct Limits {
   bool cut = false;        // deadlines end half of the calls, and ranks die in the middle
 };
 
-// The program of a seed: a pure function.
+// Draws the program of a seed. A pure function.
 Program draw(std::uint64_t seed, const Limits& limits);
 
-// One program after the other, on the same group.
+// Joins programs of one group into one, in their order.
 Program joined(const std::vector<Program>& programs);
 
-// The program as C++ source, and as JSON for other languages.
+// Write a program as C++ source, and as JSON for other languages.
 std::string as_source(const Program& program, std::string_view why);
 std::string as_json(const Program& program);
 

@@ -31,9 +31,9 @@ namespace {
 
 constexpr int kWrongStatus = 40;
 
-// A port of this group alone, below those that the system gives to others. Rank 0 does not hold the
-// port between two joins. So watchers reserve it by a name, which is free again when the descriptor
-// `holder` is closed.
+// Reserves a port for this group, below the ephemeral range. Rank 0 does not hold the port between
+// two joins, so watchers reserve it by an abstract socket name, which is free again when `holder`
+// is closed.
 std::string reserve_address(int& holder) {
   static unsigned next = static_cast<unsigned>(::getpid()) * 97;
   for (;;) {
@@ -41,7 +41,7 @@ std::string reserve_address(int& holder) {
     holder = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     sockaddr_un name{};
     name.sun_family = AF_UNIX;
-    // The name's first byte is zero, so it is not a file.
+    // An abstract name begins with a zero byte, and is no file.
     const int length =
         std::snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "program_swarm.%u", port);
     const auto bytes =
@@ -68,7 +68,7 @@ std::size_t entries(const char* folder) {
   return count;
 }
 
-// Resources of a process that its communicators may have left behind.
+// Resources of a process that its communicators should have released.
 struct Holdings {
   std::size_t threads = 0;
   std::size_t descriptors = 0;
@@ -94,7 +94,8 @@ struct Holdings {
   }
 };
 
-// Threads and sockets may take a moment to disappear.
+// Returns which resources are left beyond `before`. Waits a moment, because threads and sockets may
+// take time to disappear.
 std::string leftovers(const Holdings& before) {
   std::string left;
   for (int i = 0; i < 200; ++i) {
@@ -113,8 +114,8 @@ bool play_all(Player& player, const std::vector<Program>& programs) {
   return true;
 }
 
-// Hides shared memory: the ranks of each half of a mixed group then see memory of their own half
-// only. Without the right to mount, they see all memory.
+// Gives this process a /dev/shm of its own, so that the two halves of a mixed group share no
+// memory. Returns false without the right to mount; all ranks then share memory.
 bool hide_memory() {
   return ::unshare(CLONE_NEWNS) == 0 &&
          ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
@@ -143,7 +144,7 @@ bool hide_memory() {
       ranks.emplace_back([&, rank] {
         Player player(board, *library, meeting, rank);
         if (!worlds.empty()) player.take(std::move(worlds[static_cast<std::size_t>(rank)]));
-        // Communicators of the other ranks are in use, so they cannot be destroyed.
+        // Exits without destructors, because the other ranks' communicators are in use.
         if (!play_all(player, programs)) std::_Exit(kWrongStatus);
       });
     }
@@ -263,7 +264,7 @@ void Run::kill_all() {
   }
 }
 
-// Returns true if all processes are gone.
+// Reaps processes that have ended. Returns true if all have.
 bool Run::reap() {
   bool all = true;
   for (int& one : processes_) {

@@ -1,4 +1,4 @@
-// Runs programs in processes of their own, and watches them.
+// Runs programs in separate processes, and watches them.
 #pragma once
 
 #include <chrono>
@@ -22,16 +22,16 @@ struct Verdict {
 };
 std::string to_string(Verdict::What what);
 
-// A group of ranks that goes through programs, one after the other.
+// One group of ranks that runs programs one after the other.
 class Run {
  public:
-  // A run that makes no progress for `idle` counts as hanging.
+  // The run counts as hanging if it makes no progress for `idle`.
   Run(std::vector<Program> programs, std::chrono::milliseconds idle, bool loud = false);
   ~Run();
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  // Looks at the run; returns true once it is over.
+  // Checks the run. Returns true once it is over.
   bool poll();
   const Verdict& verdict() const { return verdict_; }
   const std::vector<Program>& programs() const { return programs_; }
@@ -53,7 +53,7 @@ class Run {
   Verdict verdict_;
 };
 
-// Returns true if the two halves of mixed groups can be kept apart on this machine.
+// Returns true if this machine can give the halves of a mixed group separate memory.
 bool can_hide_memory();
 
 Verdict run(std::vector<Program> programs, std::chrono::milliseconds idle, bool loud = false);

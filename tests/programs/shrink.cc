@@ -41,7 +41,7 @@ class Shrinker {
                             ? -1
                             : step.allocation - static_cast<int>(count);
     }
-    // Removes steps of communicators that no step makes any more.
+    // Also removes steps on communicators that no step makes any more.
     for (std::size_t i = 0; i < less.steps.size();) {
       if (Groups(less).of(less.steps[i].comm).empty()) return without(less, i, 1);
       ++i;
@@ -62,8 +62,7 @@ class Shrinker {
     return any;
   }
 
-  // Only for programs whose communicators all have all ranks. In other programs, steps name single
-  // ranks.
+  // Removes ranks, unless steps split or shrink communicators, or name the rank in a message.
   bool fewer_ranks() {
     bool any = false;
     while (best_.ranks > 2 && tries_ > 0) {

@@ -1,4 +1,4 @@
-// Turns a program that fails into a small one that fails the same way.
+// Makes a failing program smaller, so that it still fails in the same way.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@ namespace leeway::programs {
 
 using Fails = std::function<bool(const Program& program)>;
 
-// Makes the program smaller, one change at a time, until no change is left that keeps the failure,
-// or `fails` was asked `tries_max` times.
+// Makes one change at a time and keeps it if `fails` still returns true, until no change is left or
+// `fails` was called `tries_max` times.
 Program shrink(Program program, const Fails& fails, unsigned tries_max);
 
 }  // namespace leeway::programs

@@ -1,4 +1,4 @@
-// One call of one rank: the memory that it uses, and how it is waited for.
+// One rank's call: its memory, and how it is waited for.
 #pragma once
 
 #include <algorithm>
@@ -52,7 +52,7 @@ inline testing::TypedTensor copy_of(DataType type, const void* data, std::size_t
   return tensor;
 }
 
-// The call of a rank where ranks differ: of zeros, and its result is not checked.
+// A rank's call in a mismatch step. Its input is zeros, and its result is not checked.
 struct PlainCall {
   PlainCall(const Step& drawn, int rank, int size)
       : step(drawn),
@@ -80,7 +80,6 @@ struct PlainCall {
   Call call;
 };
 
-// A call in progress, or one that was made.
 struct Underway {
   const Step* step = nullptr;
   int number = 0;  // number of the step
@@ -101,7 +100,7 @@ struct Underway {
   std::unique_ptr<PlainCall> plain;  // mismatches only: the call in place of `call`
   std::unique_ptr<Flight> flight;
   std::chrono::steady_clock::time_point begun;
-  // Set by a callback.
+  // Set by the callback of on_done().
   std::mutex mutex;
   std::condition_variable told;
   std::unique_ptr<Outcome> outcome;

@@ -21,7 +21,7 @@ std::uint64_t hash(const Step& step, std::uint64_t a, std::uint64_t b, std::uint
   return mixed(step.salt + 0x9E3779B97F4A7C15u * (a + 977 * b + 92821 * c + 1));
 }
 
-// Bound on values, such that a sum over kRanksMax ranks is a whole number that the type holds.
+// Returns a bound on values, so that the type holds a sum over kRanksMax ranks exactly.
 unsigned modulus_of(const Step& step) {
   if (step.type == DataType::boolean) return 2;
   const bool small = step.type == DataType::f8e4m3 || step.type == DataType::f8e5m2;
@@ -34,7 +34,7 @@ double value_of(const Step& step, int rank, std::size_t index) {
   const std::uint64_t drawn = hash(step, static_cast<std::uint64_t>(rank), index, 0) >> 20;
   if (is_reduction(step.kind) && step.op == ReduceOp::prod && step.type != DataType::boolean)
     return 1.0 + static_cast<double>(drawn % 2);  // at most 2^6 with kRanksMax - 2 ranks
-  // Values above 0, so that a zero in the result of a lossy call is no rank's contribution.
+  // Values are not 0, so that a 0 in a lossy result means that contributions are missing.
   if (step.is_lossy()) return 1.0 + static_cast<double>(drawn % modulus_of(step));
   return static_cast<double>(drawn % modulus_of(step));
 }
@@ -49,7 +49,7 @@ std::vector<std::size_t> blocks(int size, const std::function<std::size_t(std::u
   return counts;
 }
 
-// Lays out blocks. Returns their total length.
+// Sets the begins of blocks of these lengths. Returns their total length.
 std::size_t lay_out(const Step& step, const std::vector<std::size_t>& counts,
                     std::vector<std::size_t>& begins) {
   std::size_t at = 0;
@@ -217,7 +217,7 @@ TypedTensor message_of(const Step& step, std::size_t index) {
 }
 
 std::string difference(const Step& step, const TypedTensor& got, const TypedTensor& wanted) {
-  // The library divides averages in another order than this code.
+  // The library rounds averages in another order than this code, so they may differ a little.
   double tolerance = 0.0;
   if (is_reduction(step.kind) && step.op == ReduceOp::avg && is_floating(step.type)) {
     const bool small = step.type == DataType::f8e4m3 || step.type == DataType::f8e5m2;

@@ -1,5 +1,5 @@
-// Compute thresholds under the noise of arXiv 2306.10598's code: 12 micro-batches of .45 s on
-// average, .5 s of communication a step. The gate and the search are the library's.
+// Compute thresholds under the latency noise of arXiv 2306.10598's code: 12 micro-batches of .45 s
+// on average, and .5 s of communication a step. The library's budget and threshold search decide.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr std::uint64_t kSeedOfMeasurement = 2;
 
 Compute::DropCompute paper_noise() {
   Compute::DropCompute compute;
-  compute.set_micro_batch_ms(300);  // prolonged by half on average
+  compute.set_micro_batch_ms(300);  // which the noise prolongs by half on average
   compute.set_micro_batches(kMicroBatches);
   compute.set_forward_share(1.0 / 3);  // a backward pass costs as much as two forward passes
   return compute;
@@ -33,7 +33,7 @@ struct Outcome {
   double speedup = 0;  // samples a second, relative to those without a threshold
 };
 
-// Simulates synchronous steps of all ranks, and counts those from `first_counted` on.
+// Simulates synchronous steps of all ranks; steps before `first_counted` are not counted.
 Outcome train(const Compute::DropCompute& options, std::uint32_t ranks, std::uint32_t steps,
               std::uint64_t seed, std::uint32_t first_counted = 0,
               std::optional<Duration>* threshold = nullptr) {
@@ -69,7 +69,8 @@ Outcome train_at(double threshold_ms, std::uint32_t ranks, std::uint32_t steps) 
   return train(options, ranks, steps, kSeedOfMeasurement);
 }
 
-// The threshold that the ranks agree on after the reference code's 44 steps.
+// Returns the threshold that the library's search finds from 44 steps, as many as the paper's code
+// uses.
 double searched_ms(std::uint32_t ranks) {
   Compute::DropCompute options = paper_noise();
   options.set_warm_up_rounds(5);

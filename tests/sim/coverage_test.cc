@@ -1,10 +1,10 @@
-// Do reports predict the error that results have? Averages of four ranks over the shipping protocol
-// in virtual time, seeds fixed, for all estimators, links that lose alike, unequally or in bursts,
-// and contributions of 1 to 200 packets.
+// Checks that reports predict the error that results have. Four ranks average over the library's
+// protocol in virtual time with fixed seeds: all estimators; links that lose alike, unequally or in
+// bursts; contributions of 1 to 200 packets.
 //
-// Statement: the predicted mean square error is within 10 % of the measured one, and the gradient's
-// mean square within 10 % of the true one. The standard error of either comparison is below 3 %, so
-// that twice the tolerance would be seen.
+// The predicted mean square error must be within 10 % of the measured one, and the gradient's mean
+// square within 10 % of the true one. Both comparisons have standard errors below 3 %, so a
+// deviation of twice the tolerance would be seen.
 #include "checker/coverage.h"
 
 #include <gtest/gtest.h>
@@ -153,7 +153,7 @@ class ReportedError : public ::testing::TestWithParam<Setting> {};
 TEST_P(ReportedError, IsTheMeasuredOne) {
   const Setting setting = GetParam();
   Experiment experiment(setting);
-  // Few packets are lost, and bursts are fewer still, so the test needs this many packets in all. A
+  // Number of packets of all calls. Bursts are fewer than losses, so they need more packets. A
   // burst that takes most of a contribution is rare, but has a large effect if the estimator
   // compensates for it.
   const bool bursts = setting.links == Links::bursts;
@@ -168,7 +168,8 @@ TEST_P(ReportedError, IsTheMeasuredOne) {
               experiment.gradient.mean(), experiment.gradient.standard_error());
   EXPECT_NEAR(experiment.gradient.mean(), 1.0, sim::kCoverageTolerance);
   EXPECT_LT(experiment.gradient.standard_error(), kResolution);
-  // These estimators fetch single packets, so nothing is lost, and they must predict no loss.
+  // These estimators request a lost contribution of one packet again, so nothing is lost, and the
+  // predicted error must be 0.
   const bool fetched = setting.packets == 1 && setting.codec == Codec::fp32 &&
                        (setting.estimator == Estimator::horvitz_thompson ||
                         setting.estimator == Estimator::augmented);
@@ -188,7 +189,7 @@ constexpr std::array kAllLinks = {Links::alike, Links::unequal, Links::bursts};
 std::vector<Setting> quick() {
   std::vector<Setting> settings;
   for (const Estimator estimator : kEstimators) settings.push_back({estimator, Links::alike});
-  // One whose weights follow what came, and one whose weights follow the links' rates.
+  // The first one's weights follow what arrived, the second one's the links' loss rates.
   for (const Estimator estimator : {Estimator::ratio, Estimator::horvitz_thompson}) {
     settings.push_back({estimator, Links::unequal});
     settings.push_back({estimator, Links::bursts});
@@ -215,7 +216,7 @@ std::vector<Setting> whole() {
 
 INSTANTIATE_TEST_SUITE_P(Quick, ReportedError, ::testing::ValuesIn(quick()),
                          ::testing::PrintToStringParamName());
-// Takes minutes, so only tools/test --all runs it.
+// Takes minutes, so only `tools/test --all` runs it.
 INSTANTIATE_TEST_SUITE_P(DISABLED_Whole, ReportedError, ::testing::ValuesIn(whole()),
                          ::testing::PrintToStringParamName());
 

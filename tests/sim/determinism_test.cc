@@ -1,5 +1,5 @@
-// One seed, one outcome: virtual time repeats itself to the last bit and the last count, and the
-// same losses fall on real threads over the in-process transport, whatever their timing.
+// Equal seeds give equal outcomes: in virtual time to the last bit and count. Over the in-process
+// transport, with real threads, the same packets are lost, whatever the timing.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -22,7 +22,7 @@ constexpr std::size_t kDatagramBytes = 512;
 constexpr std::size_t kElements = kRanks * 20 * 96;  // 20 packets of each shard
 constexpr std::uint64_t kSeed = 99;
 
-// Values whose sum depends on the order of summation.
+// Returns values whose sum depends on the order of summation.
 std::vector<float> make_input(int rank, int operation) {
   std::vector<float> input(kElements);
   for (std::size_t i = 0; i < kElements; ++i) {
@@ -46,7 +46,6 @@ FaultOptions lossy(std::uint64_t seed) {
   return faults;
 }
 
-// Every fact of a report.
 std::string describe(const CollectiveReport& report) {
   std::ostringstream text;
   text << report.sequence << " loss " << report.loss << ' ' << report.loss_first_pass << " sent "
@@ -64,7 +63,8 @@ std::string describe(const CollectiveReport& report) {
   return text.str();
 }
 
-// Outcome of all operations of one run: by operation, the agreed result and each rank's report.
+// The outcome of one run: for each operation, the result on which all ranks agree, and each rank's
+// report.
 struct Outcome {
   std::vector<std::vector<float>> results;
   std::vector<std::vector<CollectiveReport>> reports;

@@ -1,15 +1,15 @@
-// The library's bounded-drift broadcast, over thousands of broadcasts in virtual time. Ages of
-// copies and the distances between them are compared with the formulas of estimate/drift.h.
+// The library's bounded-drift broadcast, over thousands of broadcasts in virtual time: ages of
+// copies and distances between them agree with the formulas of estimate/drift.h.
 //
-// Every element is a random walk with steps of mean u and variance 1. Copies of one packet share
-// their age; packets, links and elements are independent of each other, broadcasts are not:
-// standard errors come from batches that are long against any age.
+// Every element is a random walk with steps of mean u and variance 1. Copies in one packet share an
+// age. Packets, links and elements are independent of each other, but broadcasts are not. So
+// standard errors come from batches that are much longer than any age.
 //
-// Two kinds of bursts exist and act differently. A burst along the packets of one broadcast
-// (FaultOptions::burst) hits neighbours in the sending order, which is drawn anew for every
-// broadcast, so that the next broadcast of the same packet is lost independently: ages stay those
-// of independent loss. A link that is down for whole broadcasts makes copies older, as the Gilbert
-// forms say.
+// Two kinds of bursts act differently. A burst along the packets of one broadcast
+// (FaultOptions::burst) hits packets that are neighbours in the sending order. This order is drawn
+// anew for every broadcast, so the next broadcast of a packet is lost independently, and ages are
+// those of independent loss. A link that is down for whole broadcasts makes copies older, as the
+// Gilbert forms predict.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ constexpr int kRanks = 4;
 constexpr int kReceivers = kRanks - 1;
 constexpr int kPairs = kReceivers * (kReceivers - 1) / 2;
 constexpr std::size_t kPacketElements = 96;  // elements in a datagram of 512 bytes
-// Elements of a packet that walk; the others stand still
+// Number of elements of a packet that change; the others stay constant
 constexpr std::size_t kWalkers = 32;
 constexpr int kBatchBroadcasts = 100;
 constexpr std::size_t kAges = 5;  // ages whose probabilities are compared
@@ -52,11 +52,11 @@ struct WalkOptions {
   int batches = 30;
 };
 
-// Batch means of all predicted quantities.
+// Means over batches of all quantities that have a prediction.
 struct WalkSamples {
   Sample pair, owner, gap, gap_form, differ, age, loss;
   std::array<Sample, kAges> age_is;
-  // Blocks of a broadcast that had to arrive because of age_max, as a share of all.
+  // The share of blocks that a broadcast had to deliver because of age_max.
   Sample refreshed;
   Sample repaired;  // those of the refreshed blocks that came by a repair
   std::uint32_t age_max_seen = 0;
@@ -89,7 +89,7 @@ class Walk {
   }
 
  private:
-  // Sums over one batch.
+  // Sums over one batch of broadcasts.
   struct Batch {
     double pair = 0.0, owner = 0.0, gap = 0.0;
     std::uint64_t gaps = 0, differ = 0, ages = 0, refreshed = 0, repaired = 0;
@@ -131,7 +131,7 @@ class Walk {
 
   double rate() const { return options_.faults.loss; }
 
-  // One optimizer step: u + 1 or u - 1 on every walking element.
+  // Makes one optimizer step: adds u + 1 or u - 1 to every changing element.
   void step() {
     for (Rank owner = 0; owner < kRanks; ++owner) {
       for (std::uint32_t packet = 0; packet < options_.packets; ++packet) {
@@ -144,7 +144,8 @@ class Walk {
     }
   }
 
-  // The rule of Replica: a block that would become older than age_max must arrive.
+  // Requires blocks as Replica does: a block must arrive if it would otherwise become older than
+  // age_max.
   void require_old_blocks() {
     for (Rank rank = 0; rank < kRanks; ++rank) {
       for (Rank owner = 0; owner < kRanks; ++owner) {
@@ -257,8 +258,8 @@ std::string at(double p, const char* what) {
   return text;
 }
 
-// Relative error that the test must detect. A formula that mixes up the two sigmas is wrong by a
-// factor of 1/(1-p) = 1.05 at the smallest p.
+// Relative error that the test must detect. A formula with the wrong one of the two sigmas is off
+// by a factor of at least 1/(1-p) = 1.05.
 constexpr double kResolution = 0.02;
 
 void expect_model(const WalkSamples& samples, const estimate::DriftModel& model, double p,
@@ -310,8 +311,8 @@ TEST_P(ReplicaBroadcastDrift, AgesAreGeometric) {
 class ReplicaBroadcastAgeCap : public ::testing::TestWithParam<std::uint32_t> {};
 INSTANTIATE_TEST_SUITE_P(AgeMax, ReplicaBroadcastAgeCap, ::testing::Values(1, 2, 4));
 
-// A block of age age_max that misses once more is repaired in the same broadcast: the refresh of
-// drift_forms.h at age_max + 1.
+// A block of age age_max that misses again is repaired within the same broadcast. So refreshes come
+// at the rate of drift_forms.h for age_max + 1.
 TEST_P(ReplicaBroadcastAgeCap, NoAgeExceedsItAndRefreshesComeAtThePredictedRate) {
   constexpr double kLoss = 0.4;
   const std::uint32_t age_max = GetParam();
@@ -333,7 +334,7 @@ TEST(ReplicaBroadcastBursts, AlongThePacketsOfABroadcastLeaveAgesAlone) {
   expect_model(samples, estimate::independent_drift(kLoss), kLoss, 0.0);
 }
 
-// Links that are down for whole broadcasts. Only data are withheld: the sender's END still arrives.
+// Takes links down for whole broadcasts. Only data are withheld; the sender's END still arrives.
 class LinkOutages {
  public:
   LinkOutages(double loss, double burst) : fail_(loss / (1 - loss) / burst), recover_(1 / burst) {}

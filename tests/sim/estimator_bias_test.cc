@@ -1,17 +1,16 @@
-// The library's estimators: 10^4 operations of four ranks over the protocol, with packets lost on
-// the way, in virtual time. Each estimator's mean error must be the bias that its formula predicts,
-// which is 0 for those that src/math/estimate/README.md calls unbiased. Flows are 16 packets long
-// here. short_flow_bias_test.cc has flows that may be lost as a whole.
+// The library's estimators: 10^4 operations of four ranks over the protocol in virtual time, with
+// lost packets. Each estimator's mean error must be the bias that its formula predicts: 0 for those
+// that src/math/estimate/README.md calls unbiased. Flows have 16 packets; short_flow_bias_test.cc
+// tests flows that may be lost as a whole.
 //
 // Every rank owns a shard, so one run tests four owners; with unequal links they see different
-// networks. Operations are independent of each other, and so is every standard error. The first
-// elements of a packet hold two measurements:
-//   * a gradient that differs by rank and by packet, whose error against the loss-free average is
-//   the bias;
-//   * one element for each rank to which only that rank contributes, whose mean is the rank's
-//   expected weight.
-// Values vary from packet to packet so that realised rates, which sum to a constant over a shard,
-// have an error at all.
+// losses. Operations are independent, so their scatter gives standard errors. The first elements of
+// a packet measure:
+//   * one element for each rank, to which only that rank contributes: its mean is the rank's
+//     expected weight;
+//   * a gradient that differs by rank and packet: its error against the average is the bias.
+// Values vary from packet to packet, because loss rates measured over a shard would otherwise
+// cancel their error.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -61,7 +60,7 @@ struct Method {
   OperationKind operation = OperationKind::reduce_scatter;
 };
 
-// Averages 1 over a shard, and is different in every packet.
+// Returns a factor that differs in every packet and has mean 1 over a shard.
 double amplitude(std::uint32_t packet) {
   return 2.0 * (packet + 1) / (kPackets + 1);
 }
@@ -91,7 +90,7 @@ std::vector<float> make_input(int rank) {
   return input;
 }
 
-// A wrong guess, wrong in a different way in each packet: a constant error would cancel over a
+// Returns a wrong guess. Its error varies by packet, because a constant error would cancel over a
 // shard.
 std::vector<float> make_guess() {
   std::vector<float> guess(kRanks * kPackets * kPacketElements);
@@ -102,7 +101,6 @@ std::vector<float> make_guess() {
   return guess;
 }
 
-// Samples of one owner's shard.
 struct OwnerSamples {
   Sample error;
   std::array<Sample, kRanks> weight;
@@ -188,7 +186,7 @@ double loss_into(const Network& network, int owner, int rank) {
   return rank == owner ? 0.0 : network.loss[rank];
 }
 
-// Calls visit(mask, probability) for every set of contributions that one packet can have.
+// Calls visit(mask, probability) for every set of ranks whose packets may arrive.
 template <typename Visit>
 void for_each_arrival(const Network& network, int owner, Visit visit) {
   for (unsigned mask = 0; mask < 1u << kRanks; ++mask) {
@@ -218,7 +216,7 @@ PerRank zero_fill_weights(const Network& network, int owner) {
   return weights;
 }
 
-// If nothing else came, the owner stands for all ranks.
+// The owner's weight is 1 / kRanks, or 1 if no other contribution arrived.
 PerRank stratified_weights(const Network& network, int owner) {
   double alone = 1.0;
   for (int rank = 0; rank < kRanks; ++rank) alone *= rank == owner ? 1.0 : network.loss[rank];
@@ -228,7 +226,7 @@ PerRank stratified_weights(const Network& network, int owner) {
   return weights;
 }
 
-// All contributions are treated alike. If none is left, the result is 0.
+// All contributions have equal weights, the owner's too. If none is left, the result is 0.
 PerRank symmetric_weights(const Network& network, int owner) {
   (void)owner;
   PerRank weights;
@@ -236,7 +234,8 @@ PerRank symmetric_weights(const Network& network, int owner) {
   return weights;
 }
 
-// Every link compensates for its own losses. A link that brought nothing is asked again.
+// Each link's losses are compensated by its own rate, and a link that delivered nothing is asked
+// again. So all weights are equal.
 PerRank fair_weights(const Network& network, int owner) {
   (void)network;
   (void)owner;
@@ -245,7 +244,6 @@ PerRank fair_weights(const Network& network, int owner) {
   return weights;
 }
 
-// Mean error of the gradient for these expected weights.
 double bias_of(const PerRank& weights) {
   double bias = 0.0;
   for (int rank = 0; rank < kRanks; ++rank)
@@ -259,9 +257,10 @@ std::string label(const Network& network, const std::string& what, int owner) {
   return std::string(network.name) + ", " + what + ", owner " + std::to_string(owner);
 }
 
-// A quarter of ratio's tilt at 10 % loss. A tilt of half of that or less would not be found.
+// Standard errors must be below a quarter of the ratio rule's tilt at 10 % loss, so that the tilt
+// is found.
 constexpr double kResolution = 0.005;
-// Rounding of float32 results.
+// Bound on the rounding of float32 results.
 constexpr double kExact = 1e-7;
 
 void expect_bias(const Network& network, const Method& method, Predict predict) {
@@ -282,7 +281,7 @@ void expect_weights(const Network& network, const Method& method, Predict predic
     const PerRank weights = predict(network, owner);
     for (int rank = 0; rank < kRanks; ++rank) {
       const Sample& weight = samples[owner].weight[rank];
-      // On a link that loses nothing, some estimators weigh by a constant
+      // On a link without loss some estimators' weights are constant
       if (weight.standard_error() < kExact) {
         EXPECT_NEAR(weight.mean(), weights[rank], kExact)
             << label(network, name, owner) << ", rank " << rank;

@@ -1,11 +1,11 @@
-// Where training ends: SGD on non-i.i.d. quadratics over links that lose unequally, by the shipping
-// protocol in the simulator. Unbiased estimators settle around the true optimum; the ratio rule
-// settles where its expected weights say, (1-p^N)/(N q) and its like for unequal links
-// (simulator/workload/README.md), which lies at a known distance from the true optimum.
+// Where training ends: SGD on quadratics that differ between ranks, over links that lose unequally,
+// by the library's protocol in the simulator. Unbiased estimators settle around the true optimum.
+// The ratio rule settles where its expected weights predict, at a known distance: (1-p^N)/(N q) and
+// its like for unequal links (simulator/workload/README.md).
 //
-// Iterates are averaged after a burn-in. What is compared is the part of their distance to the
-// optimum that points to the ratio rule's fixed point: 1 of it for ratio, 0 for an unbiased
-// estimator, with the standard error that the scatter over some thousand elements gives.
+// Iterates are averaged after a burn-in. Compared is the component of their distance to the optimum
+// that points to the ratio rule's fixed point: 1 for ratio, 0 for an unbiased estimator. The
+// scatter over some thousand elements gives the standard error.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -24,10 +24,10 @@ namespace {
 constexpr std::uint32_t kRanks = 4;
 constexpr std::uint32_t kBurnIn = 500;
 
-// Error of the ratio rule's fixed point, because the number of rank 3's packets that arrive is
-// random. 36 packets to each of 3 owners in 1,500 rounds arrive with 0.5 +- 0.00124, which is 0.25
-// % of its weight of 0.134. The tilt is the 0.116 that this weight lacks to a quarter. All elements
-// share this error.
+// Error of the ratio rule's fixed point that all elements share, because the number of rank 3's
+// packets that arrive is random. 36 packets to each of 3 owners in 1,500 rounds arrive at a rate of
+// 0.5 +- 0.00124, so the weight of 0.134 is off by 0.25 %. The tilt is the 0.116 by which this
+// weight differs from a quarter.
 constexpr double kArrivalError = 0.0025 * 0.134 / 0.116;
 
 scenario::Scenario scenario_of(const std::string& estimator) {
@@ -45,7 +45,7 @@ scenario::Scenario scenario_of(const std::string& estimator) {
       .value();
 }
 
-// The quadratic, remembering where rank 0 was on average.
+// The quadratic workload, which also sums up rank 0's positions.
 class Remembering final : public Workload {
  public:
   Remembering(std::unique_ptr<QuadraticWorkload> inner, std::vector<double>& sums)
@@ -80,8 +80,8 @@ QuadraticWorkload::Options options_of(const scenario::Scenario& scenario) {
           .learning_rate = static_cast<float>(quadratic.learning_rate())};
 }
 
-// Expected weights of the ratio rule in the shard of `owner`: its own contribution is certain,
-// ranks 0 to 2 arrive with 0.9, rank 3 with 0.5.
+// Returns the ratio rule's expected weights in the shard of `owner`. The owner's own contribution
+// is certain, ranks 0 to 2 arrive with probability 0.9, rank 3 with 0.5.
 std::array<double, kRanks> ratio_weights(std::uint32_t owner) {
   std::array<double, kRanks> arrives = {0.9, 0.9, 0.9, 0.5};
   arrives[owner] = 1;

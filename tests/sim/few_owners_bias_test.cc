@@ -1,11 +1,11 @@
-// Estimators on tensors of one or two owners, which change from call to call: thousands of
-// averaging all_reduces of five ranks over the shipping protocol, in virtual time, seeds fixed.
-// Means are of batches, because bursts outlast a call.
+// Estimators on tensors so short that they have only one or two owners, which change from call to
+// call. Five ranks average in thousands of all_reduces over the library's protocol, in virtual time
+// with fixed seeds. Standard errors come from batches, because bursts outlast a call.
 //
 // Statements, all within 3 standard errors:
 //   * horvitz_thompson and augmented have no bias on unequal and bursty links;
-//   * ratio, symmetric_ratio and stratified have none on equal links: the tilt of ratio to the
-//   owner goes round with it, and in an owner's own calls it is what the formula says;
+//   * ratio, symmetric_ratio and stratified have none on equal links, because every rank is the
+//     owner in turn; in its own calls, ratio's owner has the weight of the formula;
 //   * zero_fill loses the share that its formula says.
 // All ranks hold the same bits after every call.
 #include <gtest/gtest.h>
@@ -87,8 +87,8 @@ class Experiment {
     return options;
   }
 
-  // A packet's first element is the gradient. In the first packet there is one element for each
-  // rank behind it, to which that rank alone contributes 1: what remains is its weight.
+  // The first element of a packet is the gradient. In the first packet, an element for each rank
+  // follows, to which only that rank contributes 1, so its result is that rank's weight.
   void fill(Rank rank) {
     tensors_[rank].assign((setting_.owners - 1) * kPacketElements + kRanks + 1, 0.0f);
     for (std::size_t packet = 0; packet < setting_.owners; ++packet)
@@ -135,7 +135,7 @@ TEST_P(OfOneOwner, IsUnbiased) {
   Experiment experiment(GetParam());
   experiment.run();
   testing::print_header("mean error, relative");
-  // Flows of one packet arrive whole or are fetched whole.
+  // A flow of one packet is never lost, because it is requested again, so errors are only rounding.
   if (experiment.error.standard_error() < kExact) {
     EXPECT_NEAR(experiment.error.mean(), 0.0, kExact);
     return;
@@ -158,7 +158,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Setting{"stratified", Estimator::stratified}),
     [](const auto& row) { return std::string(row.param.name); });
 
-// In its own calls an owner weighs (1 - p^N) / (N q) (src/math/estimate/README.md).
+// In its own calls an owner has the weight (1 - p^N) / (N q) (src/math/estimate/README.md).
 TEST(OfOneOwnerTilt, IsThatOfTheRatioRule) {
   Experiment experiment({"ratio", Estimator::ratio});
   experiment.run();

@@ -1,4 +1,4 @@
-// Runs one operation on every rank of a group. It must succeed on all of them before any deadline.
+// Runs one operation on all ranks of a group; it must succeed on all of them before any deadline.
 #pragma once
 
 #include <gtest/gtest.h>

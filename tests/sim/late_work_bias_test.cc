@@ -1,10 +1,9 @@
-// Effect of late work on the mean, over many rounds of the shipping protocol: one rank of four is
-// late with a known chance, independently from round to round, and then misses the shards of all
-// others. Predictions: src/math/estimate/README.md, "Late work", from the weights that the ratio
-// rule has in each case.
+// Effect of LateWork on the mean over many rounds of the library's protocol. One rank of four is
+// late with a given chance, independently in each round, and then misses the shards of all others.
+// Predictions follow from the ratio rule's weights in each case (src/math/estimate/README.md, "Late
+// work").
 //
-// Rounds that follow each other share a late contribution, so that standard errors come from
-// batches.
+// Successive rounds share a late contribution, so standard errors come from batches.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -32,7 +31,7 @@ constexpr Rank kLate = 3;
 constexpr double kLateChance = 0.3;
 constexpr int kRounds = 20'000;
 constexpr int kBatch = 500;
-// Rounds until the descent has converged; the other cases need none.
+// Rounds after which the descent has converged. The other measurements need no burn-in.
 constexpr int kBurnIn = 1'000;
 constexpr double kStep = 0.02;      // learning rate of the descent
 constexpr double kSlope = 0.01;     // how much the drifting gradient grows in each round
@@ -41,12 +40,12 @@ using PerRank = std::array<double, kRanks>;
 constexpr PerRank kUnits = {1, 2, 1, 3};
 constexpr PerRank kOptimum = {1, 2, 3, 7};  // a of each rank's loss (x - a)^2 / 2
 
-// Places in the shard of rank 0.
+// Elements in the shard of rank 0.
 constexpr std::size_t kShare = 0;    // 1 per unit of the late rank, 0 of the others
 constexpr std::size_t kDrift = 1;    // the same for all ranks, and different in every round
 constexpr std::size_t kDescent = 2;  // x - a
 
-// A value of every round, as means of batches.
+// Means over batches of a value that each round has.
 class Batches {
  public:
   void add(double value) {
@@ -73,9 +72,9 @@ class Experiment {
     };
   }
 
-  Batches share;  // the late rank's
-  Batches error;  // the drifting gradient's
-  Batches where;  // the descent is
+  Batches share;  // weight of the late rank
+  Batches error;  // error of the drifting gradient
+  Batches where;  // position of the descent
 
   void run() {
     for (int round = 0; round < kRounds && !::testing::Test::HasFailure(); ++round) run_once(round);
@@ -122,7 +121,7 @@ class Experiment {
   std::array<std::vector<float>, kRanks> tensors_;
 };
 
-// Mean weight of the late rank, and of its stale part, by cases.
+// Mean weight of the late rank, and the part of it that belongs to stale contributions.
 struct Weights {
   double share = 0.0;
   double stale = 0.0;
@@ -132,13 +131,14 @@ Weights predicted(bool carries) {
   const double mine = kUnits[kLate];
   const double in_time = 1 - kLateChance;
   if (!carries) return {in_time * mine / all, 0.0};
-  // Weight in time, if it carries work that was late before.
+  // Chance of being in time with work carried over from a late round.
   const double after_late = kLateChance * in_time;
   return {after_late * 2 * mine / (all + mine) + in_time * in_time * mine / all,
           after_late * mine / (all + mine)};
 }
 
-// Fixed point for a rank whose share of the others is always divided as their units are.
+// Returns the fixed point if the late rank has weight `share`, and the others divide the rest by
+// units.
 double predicted_fixed_point(double share) {
   double others = 0.0;
   double units = 0.0;
@@ -156,8 +156,8 @@ void expect_predicted(bool carries) {
   testing::print_header(carries ? "with late work" : "without late work");
   expect_matches("weight of the late rank (3/7 if never late)", experiment.share.means,
                  weights.share, 0.005);
-  // x follows the results of earlier rounds. The weights of this round depend on whether those were
-  // late, which adds a term of order kStep.
+  // x depends on earlier rounds, and this round's weights on whether those were late. This
+  // correlation adds a term of order kStep.
   expect_matches("where the descent is (4.43 if never late)", experiment.where.means,
                  predicted_fixed_point(weights.share), 0.02);
   if (carries) {

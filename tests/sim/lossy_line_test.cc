@@ -1,6 +1,5 @@
-// All-reduces that pace themselves (`wan`) behind lines that lose packets at random: the first
-// losses of a seed must not decide how fast the rest goes. The same behind lines whose delay
-// jitters.
+// All-reduces paced by `wan`, behind lines that lose packets at random: losses at a seed's
+// beginning must not decide how fast the rest goes. The same behind lines with jitter.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +23,7 @@ struct Line {
   std::uint64_t seeds = 8;
 };
 
-// Each rank behind a line of its own, 4 MiB among 4 ranks
+// Returns the median round time of 4 ranks that reduce 4 MiB, each behind a line of its own
 double median_round_ms(const Line& line, std::uint64_t seed) {
   const std::string fixed = "fixed: " + std::to_string(line.rtt_ms / 4);
   char text[1024];
@@ -50,9 +49,9 @@ double median_round_ms(const Line& line, std::uint64_t seed) {
   return ms[ms.size() / 2];
 }
 
-// Three faults once made the rounds of some seeds 2 to 20 times as long, for seconds. The first ten
-// packets lost four of them. Two packets that waited for each other were taken for a queue that
-// overflows. A loss was attributed to a queue at the peer.
+// Three faults once made some seeds' rounds 2 to 20 times as long for seconds: four of the first
+// ten packets were lost; two packets that waited for each other looked like a full queue; a loss
+// was attributed to the queue at the peer.
 TEST(LossyLine, NoSeedIsFarFromTheOthers) {
   for (const Line& line :
        {Line{500, 20, 50, 0.1, 430}, Line{500, 20, 50, 0.001, 255}, Line{100, 50, 10, 0.1, 1430}}) {
@@ -63,8 +62,8 @@ TEST(LossyLine, NoSeedIsFarFromTheOthers) {
   }
 }
 
-// Without jitter the median round takes 145 ms. Delay that varied by a millisecond was taken for a
-// queue, datagrams that were overtaken for lost ones, and some seeds' rounds took 4 s.
+// Without jitter the median round takes 145 ms. With it some seeds' rounds once took 4 s: variation
+// of a millisecond was taken for a queue, and overtaken datagrams for lost ones.
 TEST(LossyLine, JitterIsNoQueue) {
   const Line lines[] = {
       {500, 20, 50, 0, 185, 12, "normal { mean: 5 deviation: 1 }", 8},

@@ -1,5 +1,5 @@
-// A quantity that is measured many times and compared with a formula's prediction: within 3
-// standard errors, and printed as a row of a table, so that a log of the test is the evidence.
+// A quantity that is measured many times and compared with a prediction, within 3 standard errors.
+// Each comparison is printed as a row of a table, so that the test's log is the evidence.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@ namespace leeway::testing {
 
 inline constexpr double kSigmas = 3.0;
 
-// Independent observations (or means of batches that are much longer than any correlation).
-// Welford's recursion: nothing cancels when the mean dwarfs the spread.
+// Independent observations, or means of batches much longer than any correlation. Welford's
+// recursion avoids cancellation when the mean is much larger than the spread.
 class Sample {
  public:
   void add(double value) {
@@ -40,8 +40,8 @@ inline void print_header(const char* title) {
   std::printf("%-48s %12s %12s %10s %7s\n", title, "measured", "predicted", "std.err.", "sigmas");
 }
 
-// Expects the mean to be `predicted`, and the standard error to lie below `resolution`, the
-// deviation that the test must detect. So a test that could not detect it fails.
+// Expects the mean to be `predicted`. Also expects the standard error to be below `resolution`, the
+// deviation that the test must detect, so a test that could not detect it fails.
 inline void expect_matches(const std::string& what, const Sample& sample, double predicted,
                            double resolution) {
   const double deviation = sample.mean() - predicted;

@@ -1,6 +1,5 @@
-// No figure of the simulator is 0 because data are missing. Each figure has a scenario here in
-// which it is known and not 0, and an unknown figure is not a number. A figure without a scenario
-// fails the test.
+// No figure of the simulator is 0 because data are missing; an unknown figure is NaN. Each figure
+// must have a scenario here in which it is known and not 0.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,7 +15,8 @@
 namespace leeway::sim {
 namespace {
 
-// The scenario of a figure is that of the longest matching beginning of its name.
+// Figures that one scenario tests. A figure belongs to the longest entry with which its name
+// begins.
 struct Case {
   std::vector<std::string> figures;  // names, or beginnings that end in '.'
   std::string scenario;
@@ -119,7 +119,6 @@ std::vector<std::string> fields_of(const std::string& line) {
   return fields;
 }
 
-// Columns that are 0 or empty in every line.
 std::set<std::string> empty_columns(const std::string& csv) {
   std::istringstream stream(csv);
   std::string line;
@@ -135,7 +134,7 @@ std::set<std::string> empty_columns(const std::string& csv) {
   return empty;
 }
 
-// Effects of links and their queues on packets.
+// Links and queues that affect packets in many ways.
 const std::string kIncast =
     "ranks: 6 rounds: 2 operation { bytes: 2097152 } topology { star {} } "
     "link { tier: uplink delay_ms { uniform { to: 0.3 } } duplicate { p: 0.05 } reorder { p: 0.05 "
@@ -159,7 +158,7 @@ TEST(Measures, EachColumnOfTheTablesIsFilledSomewhere) {
   EXPECT_EQ(empty_columns(links_csv(cells)), (std::set<std::string>{"cell"}));
 }
 
-// The estimator leaves out a fifth of three of four contributions: about -0.15 of a mean of 1.
+// zero_fill loses a fifth of three of four contributions, which is about -0.15 of a mean of 1.
 TEST(Measures, ZeroFillIsBiasedByWhatIsLost) {
   const RunRecord record = record_of(
       "ranks: 4 rounds: 50 operation { bytes: 65536 estimator: zero_fill } "
@@ -175,8 +174,7 @@ TEST(Measures, ZeroFillIsBiasedByWhatIsLost) {
   }
 }
 
-// ---- what is not known is no number
-// --------------------------------------------------------------
+// ---- unknown figures are NaN --------------------------------------------------------------------
 
 double value_or_absent(const RunRecord& record, const std::string& name) {
   for (const Measure& measure : record.measures) {
@@ -191,7 +189,7 @@ TEST(Measures, WithoutDataNothingIsKnown) {
   for (const char* name : {"loss", "loss_first_pass", "goodput_gbps", "jain", "workload.bias",
                            "workload.error_mean_square", "error.nmse", "contributors.mean"})
     EXPECT_TRUE(std::isnan(value_or_absent(idle, name))) << name;
-  // With two replicas there is no pair of ranks that both do not own an element.
+  // With two ranks, no element has two non-owners, between which drift.pair is measured.
   const RunRecord two = record_of(
       "ranks: 2 rounds: 20 operation { kind: replica_step bytes: 4096 } workload { quadratic {} "
       "} " +

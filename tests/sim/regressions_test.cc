@@ -1,4 +1,4 @@
-// Seeds that the search for faults failed on once.
+// Seeds on which the search for faults once failed.
 #include <gtest/gtest.h>
 
 #include <fstream>

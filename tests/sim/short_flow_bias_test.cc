@@ -1,13 +1,12 @@
-// Horvitz-Thompson and augmented where contributions are a few packets long, so that loss takes
-// some of them as a whole: thousands of operations of five ranks over the shipping protocol, in
-// virtual time, seeds fixed.
+// Horvitz-Thompson and augmented estimators with contributions of a few packets, some of which are
+// lost as a whole. Five ranks make thousands of operations over the library's protocol, in virtual
+// time with fixed seeds.
 //
 // Statements, all within 3 standard errors:
 //   * no bias over links that lose 0, 5, 15, 30 and 45 %, independently or in bursts, for flows of
 //     any length, in every operation that reduces, with ranks of unequal weight;
-//   * none either where the class repairs single packets (bounded);
-//   * where the deadline comes before the repair, what is left of the bias is a small part of what
-//     was cut.
+//   * no bias with bounded delivery either, which repairs single packets;
+//   * if the deadline comes before the repair, the bias is a small part of what was cut.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,8 +38,8 @@ constexpr std::array<double, kRanks> kLoss = {0, .05, .15, .30, .45};
 constexpr Duration kRoundTrip = 200us;
 
 struct Setting {
-  // Packets of each contribution to each owner. An all_reduce of 5 x 1 packets gives three owners 2
-  // packets and the others 1: its shards begin at multiples of 64 elements.
+  // Packets of each contribution to each owner. In an all_reduce of 5 x 1 packets three owners have
+  // 2 packets and the others 1, because shards begin at multiples of 64 elements.
   std::size_t packets = 2;
   Estimator estimator = Estimator::horvitz_thompson;
   OperationKind operation = OperationKind::all_reduce;
@@ -50,7 +49,7 @@ struct Setting {
   int rounds = kRounds;
 };
 
-// Per unit of work; differs by rank and by packet, so that a missing packet is an error.
+// Returns a gradient per unit of work. It differs by rank and packet, so a missing packet shows.
 double gradient(int rank, std::size_t packet) {
   return (rank + 1) * (1.0 + 0.5 * std::sin(static_cast<double>(packet) + rank));
 }
@@ -146,9 +145,9 @@ class Experiment {
   std::array<std::vector<float>, kRanks> outputs_;
 };
 
-// A fifth of the bias that short flows had before owners asked for them again.
+// A fifth of the bias that short flows would have if owners did not request lost ones again.
 constexpr double kResolution = 0.002;
-// Rounding of float32 results.
+// Bound on the rounding of float32 results.
 constexpr double kExact = 1e-6;
 
 void expect_unbiased(const std::string& name, const Setting& setting) {
@@ -157,7 +156,8 @@ void expect_unbiased(const std::string& name, const Setting& setting) {
   testing::print_header("mean error, relative");
   EXPECT_EQ(experiment.missing, 0u);
   EXPECT_EQ(experiment.cut, 0u);
-  // Contributions of one packet arrive whole or are fetched whole
+  // Contributions of one packet are never lost, because they are requested again, so errors are
+  // only rounding
   if (experiment.error.standard_error() < kExact) {
     EXPECT_NEAR(experiment.error.mean(), 0.0, kExact);
     return;
@@ -198,7 +198,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"bounded_2_packets", {.packets = 2, .delivery = bounded(0.5, 60s)}}),
     [](const auto& row) { return std::string(row.param.name); });
 
-// The deadline leaves time for one repair, or for no repair. 8.0 and 1.5 % of the result are cut.
+// The deadline leaves time for one repair or none. With 1 and 2 packets, 8.0 and 1.5 % of the
+// result are cut.
 TEST(CutShortFlows, AreMadeUpForByEarlierRates) {
   struct Row {
     std::size_t packets;

@@ -1,19 +1,18 @@
-// Averages per unit of work, when ranks by chance finish different amounts of it and links lose
-// packets unequally: 10^4 rounds of four ranks over the shipping protocol. Every round each rank
-// plans some micro-batches of one or two samples, drops some of them, now and then all, and
-// contributes the sum over the samples it finished.
+// Averages per unit of work, if ranks finish random amounts of it and links lose packets unequally:
+// 10^4 rounds of four ranks over the library's protocol. In every round each rank plans some
+// micro-batches of one or two samples, drops some or all of them, and contributes the sum over the
+// samples it finished.
 //
-// What is unbiased for what (src/math/estimate/README.md, "Weights"), within 3 standard errors,
-// seeds fixed:
-//   * horvitz_thompson and augmented: for sum G / sum c of the round, on any links and for any
-//   weights;
-//   * ratio and stratified: for the gradient that all ranks have in common, on any links, where
-//   anything with units is there;
-//   * ratio and stratified when ranks differ, zero_fill always: tilted by exactly what their
-//   expected shares say;
-//   * symmetric_ratio: equal shares on equal links, for ranks that finish alike;
-//   * weights that say what was planned instead of what was finished: smaller by the drop rate, on
-//   any links.
+// Statements (src/math/estimate/README.md, "Weights"), within 3 standard errors, with fixed seeds;
+// G is a rank's sum, c its number of samples:
+//   * horvitz_thompson and augmented are unbiased for sum G / sum c of the round, on any links and
+//     for any weights;
+//   * ratio and stratified are unbiased for a gradient that all ranks share, on any links, unless
+//     nothing with units arrives;
+//   * ratio and stratified for ranks that differ, and zero_fill always, are tilted as their
+//     expected shares predict;
+//   * symmetric_ratio gives equal shares on equal links, for ranks that finish alike;
+//   * with planned instead of finished weights, results are smaller by the drop rate, on any links.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -47,10 +46,9 @@ constexpr double kNothing = 0.1;  // chance that a rank drops all of a round
 constexpr double kCommon = 1.5;   // the gradient per sample that ranks have in common
 using PerRank = std::array<double, kRanks>;
 
-// Places in every packet of what is measured there.
 constexpr std::size_t kDiffering = 0;  // element that holds the gradient of ranks that differ
 constexpr std::size_t kShared = 1;     // element that holds the gradient that ranks have in common
-// Element that counts the samples behind it: 0 if nothing with units arrived.
+// Element to which ranks contribute their numbers of samples: 0 if no sample arrived.
 constexpr std::size_t kUnits = 2;
 
 struct Setting {
@@ -67,12 +65,11 @@ std::size_t packet_elements(const CodecOptions& codec) {
 }
 constexpr PerRank kAlike = {.2, .2, .2, .2};
 
-// Per sample; differs by rank and by packet.
+// Returns a gradient per sample, which differs by rank and packet.
 double gradient(int rank, std::size_t packet) {
   return (rank + 1) * (1.0 + 0.5 * std::sin(static_cast<double>(packet) + rank));
 }
 
-// One rank's work in one round.
 struct Contribution {
   double planned = 0;   // samples
   double finished = 0;  // samples
@@ -150,7 +147,7 @@ class Experiment {
     return spec;
   }
 
-  // sum G / sum c of this round; 0 if no rank finished anything.
+  // Returns sum G / sum c of this round, or 0 if no rank finished anything.
   double mean_of_round(std::size_t packet) const {
     double sum = 0;
     double units = 0;
@@ -191,7 +188,7 @@ class Experiment {
 
 // --- predictions, over all possible amounts of finished work and all arrivals ---
 
-// Chances of finishing 0, 1, ... samples.
+// Returns the probabilities of finishing 0, 1, ... samples.
 std::vector<double> finished_chances(double drop) {
   std::vector<double> chances(kSamplesMax + 1, 0.0);
   chances[0] = 1.0;
@@ -208,7 +205,7 @@ std::vector<double> finished_chances(double drop) {
   return chances;
 }
 
-// Calls visit(samples finished by rank, chance).
+// Calls visit(samples finished by each rank, probability) for all cases.
 template <typename Visit>
 void for_each_work(const PerRank& drop, Visit visit) {
   std::array<std::vector<double>, kRanks> chances;
@@ -229,8 +226,8 @@ double sum_of(const PerRank& values) {
   return values[0] + values[1] + values[2] + values[3];
 }
 
-// Share of each rank's mean in the result of one packet if the ranks in `here` arrived, by the
-// formulas of the README.
+// Returns the share of each rank's mean in one packet's result, by the README's formulas. `here`: 1
+// for ranks whose packet arrived.
 PerRank shares_of(const Setting& setting, int owner, const PerRank& units, const PerRank& here) {
   PerRank arrived;
   for (int rank = 0; rank < kRanks; ++rank) arrived[rank] = units[rank] * here[rank];
@@ -257,7 +254,7 @@ PerRank shares_of(const Setting& setting, int owner, const PerRank& units, const
   return shares;
 }
 
-// Mean over a shard of sum (expected share - c/C) * gradient: the mean error of the result.
+// Returns the predicted mean error: sum (expected share - c/C) * gradient, averaged over a shard.
 double predicted_tilt(const Setting& setting, int owner) {
   const bool owner_may_miss = setting.estimator == Estimator::symmetric_ratio;
   PerRank off{};
@@ -290,9 +287,9 @@ double no_tilt(const Setting& setting, int owner) {
   return 0.0;
 }
 
-// --- statements ---
+// --- tests ---
 
-// A tenth of the tilt of ratio in these networks.
+// A tenth of the ratio rule's tilt in these networks.
 constexpr double kResolution = 0.01;
 
 void expect_realised(const Setting& setting, double (*predict)(const Setting&, int owner)) {

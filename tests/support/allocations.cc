@@ -1,4 +1,5 @@
-// A file of its own, so that no compiler sees only one half of a new and delete pair inlined.
+// These operators are in a file of their own, so that a compiler cannot inline `new` without
+// `delete`.
 #include "support/allocations.h"
 
 #include <atomic>

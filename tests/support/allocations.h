@@ -1,4 +1,4 @@
-// Counts allocations by operator new in this test program, for tests that promise none.
+// Counts calls of operator new in the whole program, for tests of code that must not allocate.
 #pragma once
 
 #include <cstddef>

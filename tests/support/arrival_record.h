@@ -1,5 +1,5 @@
-// Record of what the network did to every data packet of a group: results and reports are compared
-// with it.
+// Records what the network did to every data packet of a group, so that tests can compare results
+// and reports with it.
 #pragma once
 
 #include <map>

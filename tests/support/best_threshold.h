@@ -1,4 +1,4 @@
-// The threshold search of a program that has all ranks' latencies in one place.
+// Searches for the best compute threshold when one program has the latencies of all ranks.
 #pragma once
 
 #include "base/contracts.h"

@@ -1,4 +1,4 @@
-// Describes a datagram on the virtual network, for filters that lose, hold back or copy particular
+// Describes a datagram on the virtual network, so that tests can lose, hold back or copy particular
 // ones.
 #pragma once
 
@@ -31,7 +31,7 @@ inline std::vector<std::byte> copy_of(ByteSpan datagram) {
   return {datagram.begin(), datagram.end()};
 }
 
-// A valid data datagram of our own making.
+// Makes a valid data datagram, as rank `from` would send it.
 inline std::vector<std::byte> forge_data(std::uint32_t epoch, Rank from, Rank to,
                                          const wire::DataHeader& header, std::size_t payload_bytes,
                                          std::uint32_t sequence = 1) {

@@ -1,5 +1,5 @@
-// Memory of the current context's device, for programs that run kernels there. An error of CUDA
-// ends the program, because nothing can be tested without memory.
+// Memory on the current CUDA context's device, for programs that run kernels. A CUDA error ends the
+// program, because nothing can be tested without memory.
 #pragma once
 
 #include <cstdio>
@@ -22,13 +22,13 @@ class DeviceMemory {
   DeviceMemory& operator=(DeviceMemory&&) = delete;
   ~DeviceMemory() { must(driver_->call.cuMemFree(memory_), "cuMemFree"); }
 
-  // An address of the device. The processor must not follow it.
+  // Returns a device address, which the processor must not follow.
   std::byte* data() const {
     return reinterpret_cast<std::byte*>(memory_);  // NOLINT(performance-no-int-to-ptr)
   }
   std::size_t size() const { return size_; }
 
-  // Copies to and from the first bytes, after all work of the default stream.
+  // Copy to and from the beginning of the memory, after all work of the default stream.
   void put(std::span<const std::byte> bytes) const {
     copy(memory_, reinterpret_cast<device::cuda::Address>(bytes.data()), bytes.size());
   }

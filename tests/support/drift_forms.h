@@ -1,5 +1,5 @@
-// Forms of drift that simulations are compared with and the library does not predict. The README of
-// src/math/estimate has them ("Drift").
+// Formulas of drift for simulations only; the library does not need them. Section "Drift" of the
+// README of src/math/estimate derives them.
 #pragma once
 
 #include <cmath>
@@ -9,11 +9,13 @@
 
 namespace leeway::estimate::testing {
 
-// Gilbert losses: a link is good or bad for whole broadcasts, bad with stationary probability p and
-// for `burst` broadcasts in a row on average, burst >= 1. burst = 1/(1-p) is independent loss.
+// Drift with Gilbert losses: a link is good or bad for whole broadcasts. It is bad with stationary
+// probability p, for `burst` >= 1 broadcasts in a row on average. burst = 1/(1-p) is independent
+// loss.
 //
-// P(A >= k) = p (1-r)^(k-1) for k >= 1, where r = 1/burst is the chance that a bad link recovers.
-// Then E[A] = p/r, E[A^2] = p(2-r)/r^2, E min(A,B) = p^2/(r(2-r)) and P(A = B >= 1) = p^2 r/(2-r).
+// The age A of a copy has P(A >= k) = p (1-r)^(k-1) for k >= 1, where r = 1/burst is the chance
+// that a bad link recovers. Then E[A] = p/r, E[A^2] = p(2-r)/r^2, and for the copies A, B of two
+// ranks E min(A,B) = p^2/(r(2-r)) and P(A = B >= 1) = p^2 r/(2-r).
 inline DriftModel burst_drift(double p, double burst) {
   const double r = 1.0 / burst;
   const double age = p * burst;
@@ -26,12 +28,11 @@ inline DriftModel burst_drift(double p, double burst) {
           .age_mean = age};
 }
 
-// Fraction of all blocks that reach age `age_max` >= 1 and are refreshed exactly, per broadcast,
-// with independent losses.
+// Returns the fraction of blocks that a broadcast refreshes exactly, because they reached age C =
+// `age_max` >= 1. Losses are independent.
 //
-// Renewal: a copy's age runs 0, 1, ..., and returns to 0 by an arrival or, at age_max, by the
-// refresh. Cycles last (1-p^C)/(1-p) broadcasts on average and end in a refresh with probability
-// p^C.
+// Renewal: an age runs 0, 1, ... and returns to 0 by an arrival or, at C, by the refresh. A cycle
+// takes (1-p^C)/(1-p) broadcasts on average, and ends in a refresh with probability p^C.
 inline double refresh_rate(double p, std::uint32_t age_max) {
   const double capped = std::pow(p, age_max);
   return (1.0 - p) * capped / (1.0 - capped);

@@ -22,10 +22,10 @@ struct GroupOptions {
   std::uint64_t seed = 1;
   bool sum_payloads = true;
   Duration peer_timeout{0};  // with 0, no rank is ever taken for dead
-  // Engines are told that they are paced, and may send parity; but nothing paces them.
+  // Engines believe that they are paced, so they may send parity; but nothing paces them.
   bool paced = false;
   bool one_host = false;  // all ranks are on one host, and engines know it
-  // The network carries multicast to all, each receiver with faults of its own.
+  // The network delivers multicast to all ranks, and draws faults for each receiver separately.
   bool multicast = false;
 };
 
@@ -37,35 +37,33 @@ class EngineGroup {
   Instant now() const { return now_; }
   collective::Engine& engine(Rank rank) { return *nodes_[rank].engine; }
 
-  // Submits on one rank, without letting time pass. `place`: as in collective::Request.
+  // Submits an operation on one rank, without letting time pass. `place`: see collective::Request.
   collective::Request& submit(Rank rank, const collective::OperationSpec& spec,
                               std::optional<std::uint64_t> place = {});
-  // Submits on every rank the operation that `make` returns for it.
+  // Submits on every rank the operation that `make` returns for that rank.
   std::vector<collective::Request*> submit_all(
       const std::function<collective::OperationSpec(Rank)>& make);
 
-  // Lets time pass until `done`, or until `limit` has passed. Returns whether it is done.
+  // Lets time pass until `done` returns true or `limit` has passed. Returns whether `done` did.
   bool run_until(const std::function<bool()>& done, Duration limit = std::chrono::seconds(100));
-  // Runs until all these requests are done.
   bool run(const std::vector<collective::Request*>& requests,
            Duration limit = std::chrono::seconds(100));
-  // Runs until every engine is idle (stragglers' confirmations included).
+  // Lets time pass until every engine is idle and has sent its last confirmations.
   bool settle(Duration limit = std::chrono::seconds(100));
 
-  // Freezes a rank: it neither receives nor sends nor wakes, and datagrams to it wait as in a
-  // socket buffer.
+  // Stops a rank: it neither receives, sends nor wakes up, and datagrams for it queue up.
   void freeze(Rank rank) { nodes_[rank].frozen = true; }
-  // Holds back the rank's data, as a pace would. Other datagrams leave.
+  // Holds back the rank's data, as a pace would. Control datagrams still leave.
   void hold_data(Rank rank) { nodes_[rank].polled = collective::Engine::Poll::control; }
   void thaw(Rank rank);
 
-  // Hands a datagram of our own making to a rank.
+  // Hands a datagram that the test made to rank `to`, as if `from` had sent it.
   void inject(Rank to, Rank from, std::vector<std::byte> datagram);
 
-  // Sees every datagram before faults decide; false drops it.
+  // Called for every datagram before faults are drawn. Returns false to drop it.
   std::function<bool(Rank from, Rank to, ByteSpan datagram)> filter;
 
-  // Sees every well-formed datagram that the filter let pass, and what the network does to it.
+  // Called for every well-formed datagram that passed the filter, with its fate on the network.
   std::function<void(const impairment::PacketAddress& packet, const impairment::Fate& fate)>
       observer;
 

@@ -1,4 +1,4 @@
-// An all_reduce of floats on a virtual network, checked against the sum.
+// An all_reduce of floats on the virtual network, whose result must be the exact sum.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ class FloatAllReduce {
     }
     return holds_sum();
   }
-  // Runs one all_reduce on all ranks, until their last confirmations have come.
+  // Runs one all_reduce on all ranks, until the engines are idle.
   static ::testing::AssertionResult run(EngineGroup& group, std::size_t count,
                                         Delivery delivery = exact()) {
     FloatAllReduce call(group.size(), count, delivery);

@@ -17,7 +17,7 @@ namespace {
 
 // ---- the kernels ----
 
-// `seen` gives a job as a kernel sees it, from the job in memory.
+// Converts the addresses of a job to those at which its kernel accesses the memory.
 template <typename Job>
 using Seen = Job (*)(const Job&);
 
@@ -78,12 +78,12 @@ const std::map<Codec, OfCodec>& kernels() {
   return all;
 }
 
-// ---- on the driver double ----
+// ---- kernels on the CUDA double ----
 
 void* (*alias)(device::cuda::Address, std::uint64_t) = nullptr;
 
-// The address as a kernel of the double sees it. Ends the program if there are no `bytes` of
-// memory.
+// Converts a device address to the address at which a kernel of the double accesses it. Ends the
+// program unless `memory` begins `bytes` of device memory.
 template <typename T>
 void see(T*& memory, std::size_t bytes) {
   if (memory == nullptr || bytes == 0) return;

@@ -35,7 +35,7 @@ Row only_lost(Row row, const LossChain& chain) {
   return row;
 }
 
-// Weights of the states in which bursts start, not normalised. A burst starts if a packet is
+// Returns the weights, not normalised, of the states in which loss bursts begin: a packet is
 // received, the chain moves, and the next packet is lost.
 Row burst_starts(const LossChain& chain) {
   Row received = stationary_states(chain);
@@ -43,14 +43,15 @@ Row burst_starts(const LossChain& chain) {
   return only_lost(times(received, transitions(chain)), chain);
 }
 
-// The sum over lags ends at terms below this: what remains of a geometric tail is then less than
-// rounding.
+// The sum over lags ends at the first term below this bound. Terms fall geometrically, so the rest
+// is less than rounding errors.
 constexpr double kNegligible = 1e-9;
 constexpr std::uint64_t kLagsMax = 10'000'000;
 
 }  // namespace
 
-// Squares the lazy chain (stay with 1/2), which has the same limit and no periods, 64 times.
+// Computes a high power of the lazy chain (stay with 1/2) by 64 squarings. The lazy chain has the
+// same limit, and no periods.
 Row stationary_states(const LossChain& chain) {
   Matrix power = transitions(chain);
   for (int i = 0; i < kStates; ++i) {
@@ -60,7 +61,7 @@ Row stationary_states(const LossChain& chain) {
     const Matrix base = power;
     for (int i = 0; i < kStates; ++i) {
       power[i] = times(base[i], base);
-      // Rounding moves the sum away from 1, and squaring would amplify that.
+      // Makes the row's sum 1 again, because squaring amplifies rounding errors of the sum.
       const double sum = total(power[i]);
       for (double& value : power[i]) value /= sum;
     }

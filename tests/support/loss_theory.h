@@ -1,5 +1,4 @@
-// Long-run figures of a LossChain, in closed form over its matrix, for comparison with a run. Plain
-// double arithmetic outside the event path.
+// Long-run figures of a LossChain, computed from its matrix, with which measurements are compared.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +7,9 @@
 
 namespace leeway::sim {
 
-// Share of packets in each state once the start is forgotten.
+// Returns the share of packets in each state, in the long run.
 LossChain::Row stationary_states(const LossChain& chain);
 
-// Share of packets lost.
 double loss_rate(const LossChain& chain);
 
 // P(a packet and the one `lag` packets later are both lost). lag >= 0.
@@ -21,8 +19,8 @@ double joint_loss(const LossChain& chain, std::uint64_t lag);
 // chain that loses nothing or everything.
 double autocorrelation(const LossChain& chain, std::uint64_t lag);
 
-// Mean number of packets lost in a row. A burst begins where a loss follows a receipt, so it is
-// rate / (rate - joint(1)).
+// Returns the mean number of packets lost in a row: rate / (rate - joint(1)), because a burst
+// begins where a loss follows a receipt.
 double mean_burst(const LossChain& chain);
 
 // P(a burst is exactly `length` packets long). length >= 1.
@@ -30,7 +28,7 @@ double burst_probability(const LossChain& chain, std::uint64_t length);
 
 // Variance of the share lost among n packets in a row:
 // rate (1 - rate) / n * (1 + 2 sum over lags k < n of (1 - k/n) autocorrelation(k)).
-// The factor in brackets is what correlation adds to the binomial variance.
+// The last factor is what correlation adds to the binomial variance.
 double loss_rate_variance(const LossChain& chain, std::uint64_t packets);
 
 }  // namespace leeway::sim

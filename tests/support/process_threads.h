@@ -1,4 +1,4 @@
-// Counts threads of this process, for tests that no thread is left behind.
+// Counts the threads of this process, for tests that none is left behind.
 #pragma once
 
 #include <chrono>
@@ -14,8 +14,8 @@ inline std::size_t threads_now() {
   return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
-// Returns false if there are still more after 10 s. A thread that was joined stays on the kernel's
-// list for a moment, so a single count would be too high.
+// Returns true once there are at most `most` threads, or false after 10 s. The kernel lists a
+// joined thread for a moment longer, so a single look may count too many.
 inline bool threads_fall_to(std::size_t most) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (threads_now() > most) {

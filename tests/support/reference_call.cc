@@ -14,14 +14,13 @@ std::uint64_t bits(double value) {
   return static_cast<std::uint64_t>(value);
 }
 
-// The operation that a reduction of booleans is equivalent to.
+// Returns the bitwise operation that has the same result on booleans.
 ReduceOp of_truths(ReduceOp op, DataType dtype) {
   if (dtype != DataType::boolean) return op;
   if (op == ReduceOp::sum || op == ReduceOp::max) return ReduceOp::bor;
   return op == ReduceOp::prod || op == ReduceOp::min ? ReduceOp::band : op;
 }
 
-// Factor of a rank under premul_sum.
 int factor_of(Rank rank) {
   return 1 + rank % 2;
 }
@@ -33,12 +32,12 @@ ReferenceCall::ReferenceCall(const CallShape& shape)
   for (Rank rank = 0; rank < shape.size; ++rank) make_tensors(rank);
 }
 
-// Values are so small that every order of summation is exact in every type.
+// Returns a value so small that sums are exact in every type, whatever their order.
 double ReferenceCall::contribution(Rank rank, std::size_t i) const {
   const std::size_t mixed = i * 7 + rank * 13 + i / 64;
   if (shape_.dtype == DataType::boolean) return static_cast<double>(mixed % 3 % 2);
   if (shape_.options.op == ReduceOp::prod) return static_cast<double>(1 + mixed % 2);
-  // FP8 holds whole numbers up to 16 (E4M3) or 8 (E5M2), and sums in float32.
+  // FP8 holds whole numbers only up to 16 (E4M3) or 8 (E5M2). Sums are made in float32.
   if (size_of(shape_.dtype) == 1 && is_floating(shape_.dtype))
     return static_cast<double>(mixed % 3 == 0 ? 2 : 0);
   return static_cast<double>(1 + mixed % (shape_.options.op == ReduceOp::premul_sum ? 15 : 29));
@@ -119,7 +118,7 @@ void ReferenceCall::make_tensors(Rank rank) {
   for (std::size_t i = 0; i < inputs_[rank].count(); ++i)
     inputs_[rank].set(i, contribution(rank, i));
   outputs_[rank] = TypedTensor(shape_.dtype, output_count(rank));
-  // Fills outputs, so that elements which no packet brings do not look right by chance.
+  // Fills outputs with 77, so that elements that no packet writes are not right by chance.
   for (std::size_t i = 0; i < outputs_[rank].count(); ++i) outputs_[rank].set(i, 77);
   if (shape_.kind == OperationKind::broadcast) outputs_[rank] = inputs_[rank];
 }

@@ -1,5 +1,5 @@
-// One collective call of a whole group, with what every rank must hold afterwards, computed the
-// obvious way.
+// One collective call on all ranks of a group, and the right result on every rank, computed in the
+// simplest way.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,14 +27,14 @@ class ReferenceCall {
  public:
   explicit ReferenceCall(const CallShape& shape);
 
-  // The operations of `rank`. send and recv are one call: rank r sends to r + 1 and receives from r
-  // - 1, all in a circle.
+  // Returns the operations of `rank`. Messages: each rank sends to the next one in a circle, and
+  // receives from the one before.
   std::vector<collective::OperationSpec> specs(Rank rank);
-  // Submits on all ranks and runs until done. Fails unless all operations succeed in time.
+  // Runs the operations of all ranks. Fails unless all succeed in time.
   ::testing::AssertionResult run(EngineGroup& group);
 
-  // Compares every rank's result: exactly, but for a floating average over a number of ranks that
-  // is no power of two, whose rounding is allowed 4 units in the last place.
+  // Compares every rank's result with the right one, exactly. Only averages of floats over a number
+  // of ranks that is no power of two may be off, by 4 units in the last place.
   ::testing::AssertionResult check() const;
 
   const std::vector<collective::Request*>& requests() const { return requests_; }
@@ -43,7 +43,6 @@ class ReferenceCall {
 
  private:
   double contribution(Rank rank, std::size_t i) const;
-  // contribution() times the rank's factor (premul_sum).
   double brought(Rank rank, std::size_t i) const;
   double reduced(std::size_t i) const;
   double tolerance(double value) const;

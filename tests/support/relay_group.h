@@ -1,6 +1,6 @@
-// Sealed processes in one network in virtual time, of which some have no path to each other: the
-// library's layer (src/runtime/transport/sealed) over datagrams in memory. An attacker in the
-// network sees and changes any datagram.
+// Processes with sealed datagrams in a virtual network, in which some have no path to each other:
+// the library's sealing transport (src/runtime/transport/sealed) in virtual time. A test can act as
+// an attacker who sees and changes every datagram.
 #pragma once
 
 #include <algorithm>
@@ -49,7 +49,7 @@ class RelayGroup {
     }
   }
 
-  // Sees each datagram that leaves. The datagrams that it returns travel in its place.
+  // Called for each datagram that leaves. The datagrams that it returns travel instead.
   std::function<std::vector<Flying>(const Flying&)> network;
 
   static NetworkAddress address_of(Rank process) {
@@ -86,11 +86,11 @@ class RelayGroup {
     }
     return UINT64_MAX;
   }
-  // Messages of peer `from` that `process` handed to its core since the last call of this function.
+  // Returns the messages of peer `from` that `process` passed to its core since the last call.
   std::vector<Bytes> take_heard(Rank process, Rank from) {
     return std::exchange(heard_[process][from], {});
   }
-  // The ECN mark with which each of them came.
+  // Likewise, but returns the ECN marks of these messages.
   std::vector<Ecn> take_heard_with_marks(Rank process, Rank from) {
     heard_[process][from].clear();
     return std::exchange(marks_[process][from], {});
@@ -100,7 +100,6 @@ class RelayGroup {
     for (const auto& [address, bytes] : sent_) sum += address == to ? bytes : 0;
     return sum;
   }
-  // The ECN mark of everything that arrives from now on.
   void mark(Ecn ecn) { ecn_ = ecn; }
   std::size_t longest_train() const { return longest_train_; }
   Instant now() const { return now_; }
@@ -111,7 +110,7 @@ class RelayGroup {
     const Train train{to, std::min(segment_bytes, bytes.size()), bytes.size(), {&slice, 1}};
     members_[from]->send({&train, 1});
   }
-  // From outside.
+  // Puts a datagram of an outsider on the network.
   void inject(Flying flying) { flying_.emplace((now_ + flying.delay).ns, std::move(flying)); }
 
   void run(Duration time, Duration step = std::chrono::milliseconds(1)) {

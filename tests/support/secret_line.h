@@ -1,5 +1,5 @@
-// A secret for tests: 64 hexadecimal digits that look random, always the same for one letter. A
-// capital letter gives the same digits as the small one, written in capitals.
+// Makes a secret for tests: 64 hexadecimal digits that look random and depend on one letter only. A
+// capital letter gives the same digits in capitals.
 #pragma once
 
 #include <string>

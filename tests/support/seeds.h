@@ -3,15 +3,15 @@
 
 namespace leeway::testing {
 
-// True in `tools/test --all`.
+// Whether this is a build for `tools/test --all`.
 #if defined(LEEWAY_TEST_ALL)
 inline constexpr bool kTakesAll = true;
 #else
 inline constexpr bool kTakesAll = false;
 #endif
 
-// Returns the number of seeds or rounds: `all` of them in `tools/test --all`, `usual` elsewhere.
-// A fault that a search found must lie within `usual`, or be a test of its own.
+// Returns the number of seeds or rounds to test: `all` in `tools/test --all`, otherwise `usual`. A
+// seed that once found a fault must be within `usual`, or have a test of its own.
 constexpr int seeds(int usual, int all) {
   return kTakesAll ? all : usual;
 }

@@ -1,4 +1,4 @@
-// Datagrams of a train, as a network carries them.
+// Cuts a train into its datagrams, as a network does.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace leeway::support {
 
-// Calls use(datagram) for each, in their order. Its bytes are valid until `use` returns.
+// Calls use(datagram) for each datagram in order. Its bytes are valid only during the call.
 template <typename Use>
 void for_each_datagram(const Train& train, Use&& use) {
   std::vector<std::byte> bytes;

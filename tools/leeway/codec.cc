@@ -28,7 +28,8 @@ namespace {
 constexpr std::size_t kListSamples = std::size_t{1} << 18;
 constexpr std::size_t kPlainWidth = 80;  // columns of drawings that do not go to a terminal
 
-// Prints the text, unless the JSON goes to standard output. Returns the exit code.
+// Prints `text`, unless the JSON goes to standard output, and writes the JSON if a path was given.
+// Returns the exit code.
 int conclude(const std::string& text, const std::string& json, const std::string& json_path) {
   if (json_path != "-") std::fputs(text.c_str(), stdout);
   if (json_path.empty()) return 0;

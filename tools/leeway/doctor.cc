@@ -1,4 +1,4 @@
-// leeway doctor: what this machine and this environment offer Leeway, and the commands that repair
+// leeway doctor: says what this machine and environment offer Leeway, and which commands repair
 // what they lack.
 
 #include <unistd.h>
@@ -33,7 +33,7 @@ bool write_json(const std::string& path, const std::string& json) {
   return file.good();
 }
 
-// Examines only the program that the command line names.
+// Examines the machine, or only `program` if it is given.
 int examine(const std::string& program, const std::string& json_path) {
   doctor::Findings findings;
   if (program.empty()) {
@@ -74,14 +74,14 @@ Status show_paths(const doctor::PathsReport& report, const std::string& json_pat
   return Status::error(StatusCode::kInvalidArgument, "cannot write %s", json_path.c_str());
 }
 
-// How long to listen. A datagram takes less time, and some may be lost.
+// How long ranks send each other probes. It is long enough for several, because some may be lost.
 constexpr std::chrono::milliseconds kListen{1500};
-// Time for making the communicator: all ranks are there, and have the secret by which they find
-// ways round blocked paths.
+// Time limit of Communicator::create() when paths are broken. All ranks have come by then, so they
+// only need to find relays.
 constexpr Duration kCreateWithin = std::chrono::seconds(4);
 
-// Checks which ranks reach each other, before a group waits for paths that do not exist. Rank 0
-// shows the broken ones.
+// Finds out which ranks reach each other, so that nobody waits for paths that do not exist. Rank 0
+// prints the broken paths.
 Status examine_reach(doctor::Gathering& gathering, Options& options) {
   const Status met = gathering.await_all(options.join_timeout);
   if (met.code() == StatusCode::kDeadlineExceeded) return met;
@@ -100,9 +100,10 @@ Status examine_reach(doctor::Gathering& gathering, Options& options) {
                        options.rank.value_or(0));
 }
 
-// Runs as one rank of those that measure together.
+// Measures the paths as one rank of the group, together with the others.
 Status examine_paths_as_rank(Options options, const std::string& json_path) {
-  // Lives until the group stands, because the others may still read what was gathered.
+  // Must live until the communicator exists, because other ranks may read the gathered values until
+  // then.
   auto gathering = doctor::Gathering::join(options);
   if (gathering && !gathering->ok()) return gathering->status();
   if (gathering) {

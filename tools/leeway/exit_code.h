@@ -15,8 +15,8 @@ inline int complain(const Status& status, int exit_code) {
   return exit_code;
 }
 
-// Returns true for a mistake of the caller: an argument that is impossible, or that differs between
-// ranks.
+// Returns true if the error is the caller's mistake: an impossible argument, or one that differs
+// between ranks.
 inline bool is_usage(const Status& status) {
   return status.code() == StatusCode::kInvalidArgument ||
          status.code() == StatusCode::kUnsupported || status.code() == StatusCode::kMismatch;

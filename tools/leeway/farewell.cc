@@ -10,7 +10,7 @@ namespace {
 
 constexpr auto kLookEvery = std::chrono::milliseconds(20);
 
-// Time for a rank to notice that its communicator was aborted, for instance if it computes.
+// How long a rank has to notice that its communicator was aborted; it may be computing.
 constexpr auto kPatience = std::chrono::seconds(5);
 
 }  // namespace

@@ -1,7 +1,7 @@
-// Ends a rank of `leeway perf` or `leeway train` upon SIGINT or SIGTERM. Its communicator says
-// good-bye, so the other ranks hear at once that it left, and need no time-out.
+// Makes SIGINT and SIGTERM end a rank of `leeway perf` or `leeway train` in order: its communicator
+// is aborted, so the other ranks learn at once that it left, and need no time-out.
 //
-// The library itself handles no signals: those are the program's.
+// The library itself handles no signals, because signals belong to the program.
 #pragma once
 
 #include <memory>
@@ -14,13 +14,13 @@
 
 namespace leeway::tools {
 
-// At most one exists at a time.
+// Only one object may exist at a time.
 class Farewell {
  public:
   Farewell();
 
-  // Makes a communicator like Communicator::create(). A signal ends that call, and aborts the
-  // communicator as long as it lives.
+  // Makes a communicator like Communicator::create(). A signal during this call ends it; a later
+  // one aborts the communicator.
   Result<std::shared_ptr<Communicator>> create(const Options& options);
 
   // Returns 128 + the signal's number, or 0 if none came.

@@ -5,7 +5,6 @@
 
 namespace leeway::tools {
 
-// The text has any length.
 [[gnu::format(printf, 1, 2)]] std::string format(const char* pattern, ...);
 
 }  // namespace leeway::tools

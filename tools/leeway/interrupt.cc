@@ -20,7 +20,7 @@ void handle(int signal, void (*handler)(int)) {
   ::sigaction(signal, nullptr, &action);
   if (action.sa_handler == SIG_IGN) return;  // a background job of a shell must not be interrupted
   action.sa_handler = handler;
-  // The second signal has its usual effect.
+  // SA_RESETHAND: the second signal ends the process, as it does by default.
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
   sigemptyset(&action.sa_mask);
   ::sigaction(signal, &action, nullptr);

@@ -1,11 +1,12 @@
-// Ctrl-C asks runs to stop. A second one ends the process as usual.
+// The first Ctrl-C asks runs to stop. A second one ends the process as usual.
 #pragma once
 
 #include <atomic>
 
 namespace leeway::tools {
 
-// While one exists, the first SIGINT or SIGTERM sets flag() and nothing else. One at a time.
+// While an object exists, the first SIGINT or SIGTERM sets flag() and does nothing else. Only one
+// object may exist at a time.
 class InterruptGuard {
  public:
   InterruptGuard();

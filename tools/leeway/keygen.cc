@@ -1,4 +1,4 @@
-// leeway keygen: a new secret for a job, as a line of its secret file.
+// leeway keygen: makes a new secret for a job, as a line of a secret file.
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -24,8 +24,8 @@ bool write_whole(int file, const std::string& line) {
   return ::write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
 }
 
-// `leeway keygen > cluster.key` makes the shell create the file readable for all. This takes the
-// right away, since Leeway refuses a secret that others can read.
+// Prints a secret. With `leeway keygen > cluster.key` the shell makes a file that everybody may
+// read, which Leeway would refuse, so this removes that permission.
 int print_secret() {
   if (const Status status = keys::check_random(); !status.ok()) {
     std::fprintf(stderr, "error: %s\n", status.c_str());

@@ -30,8 +30,9 @@ std::vector<std::string> own_command_line() {
   return arguments;
 }
 
-// A loopback port that is free now, below the ephemeral range, so that it is still free when rank 0
-// gets to it. The search starts at a random port, since several launches may run at the same time.
+// Returns a loopback port that is free now. It lies below the ephemeral range, so it is probably
+// still free when rank 0 opens it. The search begins at a random port, because several launches may
+// run at the same time.
 Result<std::string> free_rendezvous() {
   asio::io_context io;
   const std::uint32_t start = std::random_device()();

@@ -1,14 +1,12 @@
-// Running one command as several local processes, for `leeway train --ranks N` and `leeway perf
-// --ranks N`.
+// Runs the present command as several local processes, for `leeway train --ranks N` and `leeway
+// perf --ranks N`.
 //
-// Each process is this executable with this command line again, told its place by LEEWAY_RANK,
-// LEEWAY_WORLD_SIZE and LEEWAY_RENDEZVOUS (loopback, a free port). The caller asks once, at its
-// start:
+// Each process is this executable with the same command line. LEEWAY_RANK, LEEWAY_WORLD_SIZE and
+// LEEWAY_RENDEZVOUS (loopback, a free port) give it its rank. The caller's code begins with:
 //
 //   const auto launched = launch_local_ranks(ranks);
 //   if (!launched.ok()) ...;
-//   if (!launched->is_worker) return launched->exit_code;   // the parent: its children have done
-//   the work
+//   if (!launched->is_worker) return launched->exit_code;   // the parent, after its children's end
 //   ... Options::from_environment(), Communicator::create() ...
 #pragma once
 
@@ -21,15 +19,16 @@ struct LaunchResult {
   int exit_code = 0;  // in the parent: 0, or the first failing rank's code (128 + n for signal n)
 };
 
-// Under a launcher (torchrun, Open MPI, PMI, Slurm, LEEWAY_RANK) or with ranks == 1 nothing is
-// started and the answer is "worker". Under a launcher `ranks` must be 0 ("not asked for") or the
-// launcher's world size. Otherwise starts `ranks` processes and returns when all have ended. SIGINT
-// and SIGTERM are passed on; when one rank fails, the others get a grace time to report and are
-// then terminated; stderr names the rank that failed. All ranks but 0 have their standard output
-// sent to /dev/null.
+// Starts `ranks` processes and returns when all have ended. Starts none and returns is_worker if
+// this process has a launcher (torchrun, Open MPI, PMI, Slurm, LEEWAY_RANK), or if ranks == 1. With
+// a launcher `ranks` must be 0 ("not asked for") or the launcher's world size.
+//
+// Passes SIGINT and SIGTERM on. If one rank fails, the others get some time to report, and are then
+// terminated; stderr names the rank that failed. The standard output of all ranks but 0 goes to
+// /dev/null.
 Result<LaunchResult> launch_local_ranks(int ranks);
 
-// Returns true if launch_local_ranks() of the parent started this process.
+// Returns true if launch_local_ranks() started this process.
 bool is_started_by_launcher();
 
 }  // namespace leeway::tools

@@ -13,7 +13,7 @@
 #include "leeway/version.h"
 
 int main(int argc, char** argv) {
-  // Exceptions here are CLI11's or out of memory; the library itself throws none.
+  // Only CLI11 and lack of memory throw exceptions here; the library throws none.
   try {
     CLI::App app("Collective communication that stays fast and right on networks that lose packets",
                  "leeway");

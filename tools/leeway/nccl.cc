@@ -24,7 +24,7 @@
 namespace leeway::tools {
 namespace {
 
-// Exit codes as of env and nice: the program cannot be started, or does not exist.
+// Exit codes like those of env(1) and nice(1).
 constexpr int kExitNotStarted = 126;
 constexpr int kExitNotFound = 127;
 
@@ -36,7 +36,6 @@ struct Arguments {
   std::vector<std::string> program;
 };
 
-// The folder of this command, with a slash at its end.
 std::string own_folder() {
   std::array<char, PATH_MAX> self{};
   const ssize_t size = ::readlink("/proc/self/exe", self.data(), self.size() - 1);
@@ -44,7 +43,8 @@ std::string own_folder() {
   return own.substr(0, own.rfind('/') + 1);
 }
 
-// LEEWAY_NCCL_FOLDERS is "a:b": places of the library, relative to this command's folder.
+// Returns the path of libnccl.so.2. LEEWAY_NCCL_FOLDERS ("a:b") lists folders to search, relative
+// to this command's folder.
 std::string library() {
   const std::string folder = own_folder();
   std::string_view places = LEEWAY_NCCL_FOLDERS;
@@ -58,14 +58,14 @@ std::string library() {
   return {};
 }
 
-// The plugin lies two folders above the library, both in the build tree and when installed.
+// Returns the plugin's path: two folders above `stub`, in the build tree and when installed.
 std::string plugin(const std::string& stub) {
   std::array<char, PATH_MAX> real{};
   const std::string path = stub.substr(0, stub.rfind('/') + 1) + "../../libnccl-net-leeway.so";
   return ::realpath(path.c_str(), real.data()) == nullptr ? std::string() : real.data();
 }
 
-// In a build tree, the targets of the libraries may not have been built.
+// Prints that the library is missing, and how to build it if this is a build tree.
 void say_missing(bool net) {
   std::array<char, PATH_MAX> tree{};
   const std::string cache = own_folder() + "../CMakeCache.txt";
@@ -99,8 +99,7 @@ int start(const Arguments& arguments) {
   }
   if (arguments.net) {
     ::setenv("NCCL_NET_PLUGIN", file.c_str(), 1);
-    // With this variable NCCL fails without the plugin. It must not use another network by
-    // accident.
+    // NCCL_NET makes NCCL fail without the plugin, rather than use another network by accident.
     ::setenv("NCCL_NET", "Leeway", 1);
   } else {
     const char* const others = std::getenv("LD_PRELOAD");

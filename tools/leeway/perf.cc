@@ -29,7 +29,7 @@ namespace leeway::tools {
 namespace {
 
 using namespace std::chrono_literals;
-// This file is that namespace's command line.
+// Everything here parses options for namespace perf, or prints its results.
 using namespace perf;  // NOLINT(google-build-using-namespace)
 
 void add_options(CLI::App& command, Arguments& a) {
@@ -101,7 +101,7 @@ void print(const std::string& text) {
   std::fflush(stdout);  // so that each row is seen when it has been measured, also through a pipe
 }
 
-// Names in the library are literals, so they end in a zero.
+// The library's to_string() returns views of string literals, which end in a zero.
 const char* c_str(std::string_view name) {
   return name.data();
 }
@@ -147,8 +147,8 @@ void print_cost(const CommunicatorCost& cost) {
       static_cast<double>(cost.process.memory_bytes) / (1 << 20));
 }
 
-// Number of halves of rows that went wrong, and the mean bandwidth over all halves, as in
-// nccl-tests' footer.
+// Counts for the footer, as nccl-tests has it: halves of rows (out of place and in place), how many
+// of them had wrong results, and the sum of their bandwidths.
 struct Totals {
   int halves = 0;
   int halves_wrong = 0;

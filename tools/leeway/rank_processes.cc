@@ -19,8 +19,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// SIGCHLD wakes this process. The interval limits the delay if another library's thread has taken
-// the signal.
+// Longest time between two looks at the ranks. SIGCHLD normally ends the wait earlier, but another
+// library's thread may take the signal.
 constexpr timespec kLookInterval = {.tv_sec = 0, .tv_nsec = 100'000'000};
 
 sigset_t watched_signals() {
@@ -30,7 +30,8 @@ sigset_t watched_signals() {
   return set;
 }
 
-// Blocks the watched signals, so that they can be waited for; the ranks start with the old mask.
+// Blocks the watched signals in this thread, so that sigtimedwait() can take them. Ranks start with
+// the old mask.
 class SignalWatch {
  public:
   SignalWatch() { pthread_sigmask(SIG_BLOCK, &watched_, &before_); }
@@ -39,7 +40,7 @@ class SignalWatch {
   SignalWatch& operator=(const SignalWatch&) = delete;
 
   const sigset_t& before() const { return before_; }
-  // negative if no signal came
+  // Waits for a signal for at most kLookInterval. Returns a negative number if none came.
   int next() const { return sigtimedwait(&watched_, nullptr, &kLookInterval); }
 
  private:
@@ -82,9 +83,9 @@ void open_as(int descriptor, int flags) {
   if (opened > descriptor) ::close(opened);
 }
 
-// Runs in a rank's new process. Makes the system kill the rank when its launcher's thread ends, for
-// whatever reason. The launcher may already have ended. Returns errno if the program cannot be
-// started.
+// Turns a forked process into a rank. become() asks the kernel to kill the rank when the
+// launcher's thread ends, and ends the rank if the launcher has ended already. It returns errno if
+// the program cannot be started, and otherwise does not return.
 struct RankStart {
   const char* program;
   char* const* arguments;
@@ -106,8 +107,8 @@ struct RankStart {
   }
 };
 
-// The error of execve() comes through a pipe that a successful execve() closes. Returns -1 if there
-// is no process; `error` says why.
+// Starts a rank's process. The child writes the error of execve() to a pipe, which a successful
+// execve() closes. Returns -1 and sets `error` if the program was not started.
 pid_t fork_rank(const RankStart& rank, int& error) {
   int pipe[2];
   if (::pipe2(pipe, O_CLOEXEC) != 0) {
@@ -171,7 +172,7 @@ class RankProcesses {
   }
   static bool is_running(pid_t pid) { return pid > 0; }
 
-  // One turn: waits for a signal or a moment, then collects ended ranks and checks the time.
+  // Waits for a signal or a moment, then collects ended ranks and checks time limits.
   void look() {
     const int signal = signals_.next();
     if (signal == SIGINT || signal == SIGTERM) on_interrupt(signal);

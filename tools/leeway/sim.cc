@@ -1,5 +1,4 @@
-// leeway sim: runs a scenario in virtual time, and shows what happens to training if the network
-// behaves like that.
+// leeway sim: runs a scenario in virtual time, and shows how training would do on such a network.
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>

@@ -39,7 +39,7 @@ class Watcher {
  public:
   explicit Watcher(const TopSettings& settings) : settings_(settings) {}
 
-  // Looks at all addresses. Returns one process for each; if it does not answer, it has an error.
+  // Scrapes all addresses. Returns a process for each; one that does not answer has an error.
   std::vector<top::Process> look() {
     std::vector<top::Process> processes;
     for (const std::string& address : settings_.addresses) processes.push_back(look_at(address));
@@ -81,7 +81,7 @@ int run(const TopSettings& settings) {
     std::this_thread::sleep_for(std::chrono::duration<double>(once ? 1.0 : settings.every));
     processes = watcher.look();
     const std::string page = settings.json ? top::to_json(processes) : top::to_text(processes);
-    // Moves to the top, prints the page, and clears the rest of a longer page before
+    // Moves to the top left corner and clears the screen below it, then prints the page.
     std::printf(once ? "%s" : "\033[H\033[J%s", page.c_str());
     std::fflush(stdout);
     if (once) return any_answers(processes) ? 0 : 1;

@@ -1,7 +1,8 @@
-// leeway train: a small language model trains over lossy links, beside its loss-free twin.
+// leeway train: trains a small language model over lossy links, and again without loss ("the
+// twin").
 //
-// The parent checks everything that can be checked before a process is started; the ranks then make
-// the lossy run and the twin for each seed, each on a communicator of its own. Rank 0 reports.
+// The parent checks the arguments before it starts processes. For each seed, the ranks make the
+// lossy run and the twin, each on a communicator of its own. Rank 0 reports.
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -128,8 +129,8 @@ Result<Corpus> load_corpus(const Settings& settings) {
   return corpus;
 }
 
-// Makes one run on a communicator of its own, so that its losses depend on its seed alone, and its
-// counts are its own.
+// Makes one run on a communicator of its own, so that losses depend on the run's seed alone, and
+// counters count this run alone.
 Result<RunResult> run_once(const Settings& settings, const Corpus& corpus, std::uint64_t seed,
                            const char* name, Farewell& farewell) {
   const auto communicator = farewell.create(communicator_options(settings, seed));
@@ -158,7 +159,7 @@ Result<SeedOutcome> run_seed(const Settings& settings, const Corpus& corpus, std
   return outcome;
 }
 
-// Prints at once, also through a pipe, because the next line may be a minute away.
+// Prints and flushes, because the next line may come a minute later.
 void print(const std::string& text) {
   std::fputs(text.c_str(), stdout);
   std::fflush(stdout);

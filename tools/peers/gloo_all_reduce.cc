@@ -1,5 +1,5 @@
-// Gloo's ring all-reduce over TCP. Starts its own ranks as processes on loopback, which meet
-// through a file store; with --rank it is one rank of a group that another program starts.
+// Gloo's ring all-reduce over TCP. Starts its own ranks as processes on loopback; with --rank, it
+// is one rank of a group that another program starts. Ranks meet in a file store.
 
 #include <gloo/allreduce.h>
 #include <gloo/barrier.h>

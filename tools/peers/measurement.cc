@@ -35,7 +35,7 @@ std::vector<std::size_t> parse_sizes(const char* text) {
   return sizes;
 }
 
-// Small integers, so that a sum over up to 1000 ranks is exact in float32 in any order.
+// Returns a small integer, so that a float32 sum over up to 1000 ranks is exact in any order.
 float element(int rank, std::size_t index) {
   return static_cast<float>((index * 7 + static_cast<std::size_t>(rank) * 13) % 61);
 }

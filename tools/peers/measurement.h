@@ -1,10 +1,10 @@
-// The measurement that every peer driver shares: a verified float32 sum all-reduce, timed the way
-// `leeway perf` does it.
+// The measurement that all drivers of other libraries share: a verified float32 all-reduce (sum),
+// timed as `leeway perf` does it.
 //
-// All ranks meet at a barrier. Then each times its own call, or several calls one after another,
-// whose time is divided by their number. An iteration lasts as long as its slowest rank.
-// Percentiles are over iterations. The result of the last iteration of every size is compared with
-// the exact sum.
+// All ranks meet at a barrier. Then each rank times its own call, or several calls back to back,
+// whose time is divided by their number. An iteration takes as long as its slowest rank.
+// Percentiles are over iterations. For every size, the last iteration's result is compared with the
+// exact sum.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,6 @@
 
 namespace peers {
 
-// One connected rank of the library under test.
 class AllReducer {
  public:
   virtual ~AllReducer() = default;
@@ -32,19 +31,20 @@ struct Arguments {
   int back_to_back = 1;  // calls of an iteration, without barriers between them
   std::vector<std::size_t> sizes = {4096, 262144, 2097152, 16777216};
 
-  // Only for drivers that start their own processes: this process is one rank of several hosts', at
-  // this address, and the ranks meet in a folder that all of them see.
+  // Set if ranks run on several hosts, one process each: this process's rank, its address, and a
+  // folder that all hosts see, in which ranks meet. Only for drivers that otherwise start their own
+  // processes.
   int rank = -1;
   std::string address = "127.0.0.1";
   std::string store;
 };
 
-// --ranks N --iters N --warmup N --back-to-back N --sizes BYTES,BYTES,... --rank R --address A
-// --store FOLDER. For any other argument it exits with status 2 and one line.
+// Parses --ranks N --iters N --warmup N --back-to-back N --sizes BYTES,BYTES,... --rank R --address
+// A --store FOLDER. On any other argument it prints a line and exits with status 2.
 Arguments parse_arguments(int argc, char** argv);
 
-// Measures every size; rank 0 prints one JSON object for each on a line. Returns false if any
-// rank's result was wrong.
+// Measures every size. Rank 0 prints a line with a JSON object for each. Returns false if some rank
+// got a wrong result.
 bool measure(AllReducer& reducer, const std::string& name, const Arguments& arguments);
 
 }  // namespace peers

@@ -1,4 +1,4 @@
-// MPI_Allreduce under any MPI; mpirun's arguments choose the network.
+// MPI_Allreduce of any MPI library. The arguments of mpirun choose the network.
 
 #include <mpi.h>
 

@@ -1,9 +1,9 @@
-// ns-3's side of tools/compare_simulators: 8 hosts at one router, host i sends to host i + 1, every
-// source at a constant rate, the last line of each packet loses it with a fixed probability.
+// The ns-3 program of tools/compare_simulators: 8 hosts at one router; host i sends to host i + 1
+// at a constant rate, and the last line of each packet loses it with a fixed probability.
 //
-// No traces, no statistics but one counter a receiver. --lean also takes away what ns-3's helpers
-// add unasked: queue disciplines before each line, and global beside static routing. The case is
-// that of tests/perf/sim_star_bench.cc; keep the two alike.
+// It writes no traces, and counts only the packets that each receiver gets. --lean also removes
+// what ns-3's helpers add by default: queue disciplines before each line, and global routing beside
+// static routing. The case must be the same as in tests/perf/sim_star_bench.cc.
 //
 //   ns3_star [--packets=N] [--seed=N] [--lean]
 #include <cstdint>
@@ -40,7 +40,7 @@ void lose_on_arrival(const ns3::Ptr<ns3::NetDevice>& device) {
   ns3::DynamicCast<ns3::PointToPointNetDevice>(device)->SetReceiveErrorModel(errors);
 }
 
-// Makes a line at each host. Host h is 10.1.h.1, and the router's end of its line 10.1.h.2.
+// Connects each host with the router. Host h is 10.1.h.1, and its router port 10.1.h.2.
 void connect(Star& star, bool lean) {
   ns3::PointToPointHelper line;
   line.SetDeviceAttribute("DataRate", ns3::StringValue("1Gbps"));

@@ -17,7 +17,7 @@ std::uint32_t folded(std::uint32_t sum) {
   return sum;
 }
 
-// The internet checksum (RFC 1071) of an even number of bytes.
+// Returns the internet checksum (RFC 1071) of an even number of bytes.
 std::uint32_t checksum(ByteSpan bytes) {
   std::uint32_t sum = 0;
   for (std::size_t i = 0; i + 1 < bytes.size(); i += 2) sum += get16(bytes, i);
@@ -77,7 +77,7 @@ std::size_t write_too_big(ByteSpan packet, std::uint32_t mtu, std::span<std::byt
   const Ipv4View view(packet);
   LEEWAY_ASSERT(view.valid() && out.size() >= kIcmpBytesMax);
   constexpr std::size_t kIcmp = 20, kQuote = 28, kQuotedPayload = 8;
-  // An odd byte of payload is left out, because the checksum takes pairs.
+  // The quoted length is even, because the checksum takes pairs of bytes.
   const std::size_t quoted = std::min(packet.size(), view.header_bytes() + kQuotedPayload) & ~1u;
   const std::size_t total = kQuote + quoted;
   std::ranges::fill(out, std::byte{0});

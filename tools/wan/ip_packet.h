@@ -1,4 +1,5 @@
-// What the laboratory reads of an IPv4 packet. Everything is checked against the packet's length.
+// Reads and changes IPv4 packets, as far as the laboratory needs it. All offsets are checked
+// against the packet's length.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,7 @@ using Address = std::uint32_t;
 
 inline constexpr std::size_t kPacketBytesMax = 65535;
 
-// Read and write numbers in packets. The caller has checked that the bytes are there.
+// Read and write numbers in packets. The caller must have checked the packet's length.
 inline std::uint32_t get16(ByteSpan bytes, std::size_t at) {
   return std::to_integer<std::uint32_t>(bytes[at]) << 8 |
          std::to_integer<std::uint32_t>(bytes[at + 1]);
@@ -34,7 +35,7 @@ inline void put32(std::span<std::byte> bytes, std::size_t at, std::uint32_t valu
 
 class Ipv4View {
  public:
-  // valid() returns false if this is no IPv4 packet, or is shorter than its header says.
+  // valid() will return false if this is no IPv4 packet, or is shorter than its header says.
   explicit Ipv4View(ByteSpan packet);
 
   bool valid() const { return header_bytes_ > 0; }
@@ -54,31 +55,29 @@ class Ipv4View {
   std::size_t header_bytes_ = 0;
 };
 
-// Where a packet's UDP or TCP header lies.
 struct Transport {
   bool tcp = false;
   std::size_t begin = 0;    // offset of this header in the packet
-  std::size_t payload = 0;  // begins here
+  std::size_t payload = 0;  // offset of the payload
   std::size_t checksum() const { return begin + (tcp ? 16 : 6); }
   bool operator==(const Transport&) const = default;
 };
 
-// Returns nullopt for other protocols, for fragments, and if lengths contradict each other.
+// Returns nullopt for other protocols, for fragments, and for lengths that contradict each other.
 std::optional<Transport> find_transport(ByteSpan packet);
 
-// Sum over the addresses, the protocol and the length. The kernel leaves it in the checksum's place
-// if a network card is to complete the checksum.
+// Returns the sum over addresses, protocol and length. If the network card is to complete the
+// checksum, the kernel leaves this sum in its place.
 std::uint32_t pseudo_header_sum(ByteSpan packet, const Transport& transport);
 
-// Sets the total length of a valid packet, and the header's checksum.
+// Sets a valid packet's total length, and updates the header's checksum.
 void set_total_bytes(std::span<std::byte> packet, std::size_t total);
 
-// Sets "congestion experienced" in a valid packet, and its checksum.
+// Marks a valid packet "congestion experienced" (ECN), and updates the header's checksum.
 void mark_congestion(std::span<std::byte> packet);
 
-// The router's answer to a valid packet that is longer than the next link takes: ICMP
-// "fragmentation needed" with that link's MTU. Written to `out`, which holds kIcmpBytesMax; returns
-// its length.
+// Makes a router's answer to a valid packet that exceeds the next link's MTU: ICMP "fragmentation
+// needed". Writes it to `out`, which holds kIcmpBytesMax, and returns its length.
 inline constexpr std::size_t kIcmpBytesMax = 20 + 8 + 60 + 8;
 std::size_t write_too_big(ByteSpan packet, std::uint32_t mtu, std::span<std::byte> out);
 

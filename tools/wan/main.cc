@@ -1,7 +1,8 @@
 // wan_lab: runs a program as several ranks, each in a network namespace behind a line of a
-// wide-area network. This process plays that network with the simulator's links.
+// wide-area network, which this program emulates with the simulator's links.
 //
-// Two processes: this one starts the ranks and waits for them, its child carries the packets.
+// There are two processes: the parent starts the ranks and waits for them; its child carries their
+// packets.
 
 #include <fcntl.h>
 #include <signal.h>
@@ -35,7 +36,7 @@
 namespace leeway::lab {
 namespace {
 
-// Exit code if this machine does not permit namespaces; tools/vm_test has the same one.
+// Exit code if this machine does not permit namespaces, as in tools/vm_test.
 constexpr int kExitNotPermitted = 77;
 constexpr int kExitBehind = 78;  // --strict, and the laboratory fell behind its own clock
 constexpr char kEnd = 'e';       // the ranks have ended, and the report is due
@@ -145,10 +146,10 @@ Result<Lab> plan(const Arguments& arguments) {
   return lab;
 }
 
-// ---- the process that carries the packets -------------------------------------------------------
+// ---- child: carries the packets -----------------------------------------------------------------
 
-// The ranks are in its process group. If the process that waits for them is killed, the pipe closes
-// without a message. Then this process ends the ranks and everything that they started.
+// The ranks are in this process's group. If the waiting process is killed, the pipe closes without
+// a message, and this process kills the ranks and everything that they started.
 int carry_packets(const Lab& lab, const std::vector<RankNetwork>& networks, int control,
                   const Arguments& arguments) {
   ::setpgid(0, 0);
@@ -171,14 +172,14 @@ int carry_packets(const Lab& lab, const std::vector<RankNetwork>& networks, int 
   return arguments.strict && !report.precision.kept_up() ? kExitBehind : 0;
 }
 
-// ---- the process that waits for the ranks -------------------------------------------------------
+// ---- parent: waits for the ranks ----------------------------------------------------------------
 
 int exit_code_of(int status) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-// Ends processes that the ranks' programs left behind, in their process group or outside it. This
-// process adopts them, because it asked for that.
+// Kills processes that the ranks' programs left behind. Those outside the ranks' group became
+// children of this process, because it is a subreaper.
 void end_leftovers(pid_t group) {
   ::kill(-group, SIGKILL);
   const std::string self = std::to_string(::getpid());
@@ -193,7 +194,7 @@ void end_leftovers(pid_t group) {
   }
 }
 
-// Ends the ranks when the network has gone: they would only wait for their own time-outs.
+// Ends the ranks if the carrying process was killed; otherwise they would wait for their time-outs.
 void end_ranks_with(pid_t carrier) {
   siginfo_t info{};
   if (::waitid(P_PID, static_cast<id_t>(carrier), &info, WEXITED | WNOWAIT) != 0) return;
@@ -230,12 +231,12 @@ int run(const Arguments& arguments, const Lab& lab) {
     ::close(control[1]);
     ::_exit(carry_packets(lab, *networks, control[0], arguments));
   }
-  // Both processes do this, so that it does not matter which comes first.
+  // Parent and child both call setpgid(), so that the group exists whichever of them runs first.
   ::setpgid(carrier, carrier);
   ::close(control[0]);
   for (const RankNetwork& network : *networks) ::close(network.device_fd);
 
-  // Only the waiting thread gets signals.
+  // Other threads block all signals, so that only this thread gets them.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before);
@@ -276,7 +277,7 @@ int run(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   if (const auto exit_code = leeway::lab::become_rank(argv)) return *exit_code;
-  // Exceptions here are CLI11's or out of memory; the library itself throws none.
+  // Only CLI11 and lack of memory throw exceptions here; the library throws none.
   try {
     CLI::App app("Runs a program as ranks behind the lines of a wide-area network", "wan_lab");
     leeway::lab::Arguments arguments;

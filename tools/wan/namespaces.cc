@@ -21,8 +21,8 @@
 namespace leeway::lab {
 namespace {
 
-// Packets that wait for the laboratory in a device: 100 ms at 2 Gb/s. The network's queues are the
-// laboratory's own.
+// Length of a device's queue: 100 ms at 2 Gb/s. It only holds packets until the laboratory reads
+// them; the emulated network has queues of its own.
 constexpr int kDeviceQueuePackets = 20'000;
 
 Status refuse(const char* what) {
@@ -41,13 +41,12 @@ bool write_file(const char* path, const std::string& text) {
   return !file.fail();
 }
 
-// One line of the map of users or groups.
+// Returns a line of uid_map or gid_map that maps `number` to root.
 std::string root_is(const std::string& number) {
   return std::string("0 ").append(number).append(" 1");
 }
 
-// Enters a user namespace of its own, in which a process may make network namespaces without being
-// root.
+// Unless the process is root, enters a new user namespace, in which it may make network namespaces.
 Status become_root_within() {
   if (::geteuid() == 0) return {};
   const std::string user = std::to_string(::geteuid());
@@ -61,7 +60,6 @@ Status become_root_within() {
   return refuse("not root, and user namespaces cannot be set up");
 }
 
-// A socket for the requests that set devices up.
 class DeviceSetup {
  public:
   DeviceSetup() : socket_(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {}
@@ -80,8 +78,8 @@ class DeviceSetup {
     request.ifr_mtu = static_cast<int>(bytes);
     return ask(SIOCSIFMTU, request, "the device's MTU");
   }
-  // Sets the queue's length. Root of a user namespace may not do that; the device then keeps its
-  // 500 packets.
+  // Sets the queue's length. Root of a user namespace may not; the device then keeps its 500
+  // packets.
   void queue(const char* device, int packets) {
     ifreq request = named(device);
     request.ifr_qlen = packets;
@@ -115,8 +113,8 @@ class DeviceSetup {
   int socket_;
 };
 
-// Asks for trains. Linux gives trains of UDP since 6.2; an older kernel cuts them before they come
-// here.
+// Asks the kernel to deliver trains. It delivers UDP trains since Linux 6.2; an older kernel cuts
+// them into packets.
 bool take_trains(int device) {
   constexpr unsigned kTakesTcp = TUN_F_CSUM | TUN_F_TSO4;
   constexpr unsigned kTakesUdp = 0x20 | 0x40;  // TUN_F_USO4 and _USO6 go together
@@ -124,7 +122,6 @@ bool take_trains(int device) {
          ::ioctl(device, TUNSETOFFLOAD, kTakesTcp) == 0;
 }
 
-// Opens a device in the caller's namespace.
 Result<int> open_device() {
   const int device = ::open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
   if (device < 0) return refuse("/dev/net/tun");
@@ -137,7 +134,7 @@ Result<int> open_device() {
   return status;
 }
 
-// Runs a program in the caller's namespace. The program's own messages say what is wrong.
+// Runs a program in the caller's namespace. The program itself prints its errors.
 Status run_program(std::vector<std::string> words) {
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);
@@ -162,9 +159,9 @@ Status choose_congestion_control(std::uint32_t rank, const std::string& name) {
                        status.c_str());
 }
 
-// Makes the rank's device. The caller is in the rank's namespace.
+// Makes a rank's device. The caller must be in the rank's namespace.
 Result<int> make_device(std::uint32_t rank, const DeviceOptions& options) {
-  // Only IPv4 is carried. Without this the kernel would look for IPv6 neighbours on every device.
+  // The laboratory carries IPv4 only. Otherwise the kernel would send IPv6 neighbour discovery.
   write_file("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
   Result<int> device = open_device();
   if (!device.ok()) return device;
@@ -210,8 +207,8 @@ Result<std::vector<RankNetwork>> make_namespaces(std::uint32_t ranks,
     if (!network.ok()) return network.status();
     networks.push_back(*network);
   }
-  // A process without privileges may not go back to the namespace that it came from. It stays in
-  // the last rank's, which changes nothing for the laboratory.
+  // Without privileges a process may not return to its old namespace. It then stays in the last
+  // rank's, which makes no difference to the laboratory.
   const bool back = ::setns(home, CLONE_NEWNET) == 0 || errno == EPERM;
   if (!back) return refuse("going back to the own network namespace");
   ::close(home);

@@ -20,7 +20,7 @@ Status of_argument(const char* name, const Status& status) {
   return Status::error(status.code(), "%s: %s", name, status.c_str());
 }
 
-// Writes a number with nine digits, so that 1 % is 0.01 again after some arithmetic.
+// Writes a number with nine digits, so that rounding errors do not show: 1 % stays 0.01.
 std::string number(double value) {
   std::array<char, 32> text;
   const auto end =
@@ -29,11 +29,11 @@ std::string number(double value) {
   return {text.data(), end};
 }
 
-// Properties that all lines have. If two lines follow each other between sites, each has half of
-// the delay, and a loss with which both together lose the given share.
+// Properties that all lines share. If a path has two lines, each has half of the delay, and both
+// together have the given loss.
 struct Line {
   std::optional<double> rate_mbps;
-  std::string queue;  // in the scenario's schema, as the next two
+  std::string queue;  // text of the scenario, as the next two
   std::string loss;
   std::string delay;
 
@@ -45,7 +45,7 @@ struct Line {
   }
 };
 
-// Reads a queue given in bytes, or in time at the line's rate.
+// Reads a queue length in bytes, or in time at the line's rate.
 Result<std::uint64_t> bytes_or_time(const std::string& text, double rate_mbps) {
   if (const auto bytes = parse_bytes(text); bytes.ok()) return *bytes;
   const auto ms = parse_time_ms(text);
@@ -88,7 +88,7 @@ Result<std::string> gilbert_text(const std::string& text) {
   return " gilbert_elliott {" + options + " }";
 }
 
-// `lines`: number of lines that follow each other.
+// Returns the loss model of one line. `lines`: number of lines on a path.
 Result<std::string> loss_text(const NetworkArguments& arguments, int lines) {
   std::string models;
   if (!arguments.loss.empty()) {
@@ -139,7 +139,7 @@ Result<std::string> delay_text(const NetworkArguments& arguments, int lines) {
          " } keep_order: " + (arguments.reorder ? "false" : "true") + " }";
 }
 
-// `name`: the argument that gave the rate.
+// Makes a line of this rate. `name`: the argument that gave the rate, for errors.
 Result<Line> make_line(const NetworkArguments& arguments, const char* name, const std::string& rate,
                        int lines) {
   Line line;
@@ -209,7 +209,7 @@ Result<std::string> sites_text(const NetworkArguments& arguments) {
          line->text("tier: fabric", false);
 }
 
-// Refuses what cannot be done to a real packet.
+// Refuses scenarios that cannot be applied to real packets.
 Status check_possible(const Scenario& scenario) {
   for (const sim::scenario::Link& link : scenario.link()) {
     if (!link.queue().has_trim()) continue;
@@ -247,7 +247,8 @@ Result<Scenario> plan_network(const NetworkArguments& arguments) {
                          "--link goes with --rate and its like; the scenario's file has links");
   }
   if (const Status status = check_possible(*scenario); !status.ok()) return status;
-  // Reads the files that rules name, so that a missing one is known before anything is started.
+  // Reads the files that the scenario names, so that a missing one is reported before anything
+  // starts.
   if (const auto topology = sim::Topology::make(*scenario); !topology.ok()) {
     return topology.status();
   }
@@ -255,7 +256,7 @@ Result<Scenario> plan_network(const NetworkArguments& arguments) {
 }
 
 Result<PathMtu> parse_path_mtu(const std::string& text) {
-  constexpr std::uint64_t kBytesMin = 68, kBytesMax = 65535;  // of IPv4
+  constexpr std::uint64_t kBytesMin = 68, kBytesMax = 65535;  // IPv4's limits
   PathMtu mtu;
   std::string_view rest = text;
   if (const std::size_t colon = rest.find(':'); colon != std::string_view::npos) {

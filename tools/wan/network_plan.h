@@ -1,8 +1,8 @@
-// Turns a person's description of the network into a scenario of the simulator, whose links the
-// laboratory runs. The same text runs in `leeway sim`.
+// Turns the command-line description of a network into a scenario of the simulator, whose links the
+// laboratory runs. `leeway sim` takes the same text.
 //
 //   sites of one rank:      rank - uplink - (star) - downlink - rank
-//   sites of several ranks: ranks of a site meet without delay; line of the site, up and down
+//   sites of several ranks: ranks of a site meet without delay; each site has a line, up and down
 //
 // A line has a rate, a queue in front of it, losses and half of the one-way delay.
 #pragma once
@@ -40,12 +40,12 @@ inline constexpr int kRanksMax = 250;  // limited by the last byte of their addr
 // Returns the scenario's text. The error for a wrong argument names it.
 Result<std::string> scenario_text(const NetworkArguments& arguments);
 
-// Returns the scenario that the laboratory runs: made from the arguments, or read from the file
-// that they name.
+// Returns the scenario that the laboratory runs: from the arguments, or from the file that they
+// name.
 Result<sim::scenario::Scenario> plan_network(const NetworkArguments& arguments);
 
-// Limit on the length of packets; a longer one is dropped on its way: "1300"; "1300@5s": from 5 s
-// on; "2:1300@5s": on the ways from and to rank 2.
+// Limit on the length of packets, beyond which they are dropped. "1300": always; "1300@5s": from 5
+// s on; "2:1300@5s": only to and from rank 2.
 struct PathMtu {
   std::uint32_t bytes = 0;
   std::int64_t from_ns = 0;

@@ -12,8 +12,8 @@
 namespace leeway::lab {
 namespace {
 
-// Packets taken in a device's turn: enough to amortise the look at the other devices, and few
-// enough that packets due meanwhile wait for less than 0.1 ms.
+// Packets read from a device before the next device has its turn: enough to amortise the turn, and
+// few enough that other packets wait for less than 0.1 ms.
 constexpr int kBatchPackets = 128;
 
 double processor_seconds() {
@@ -25,7 +25,7 @@ double processor_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-// Time for which a thread could run but was not scheduled, as the kernel counts it.
+// Returns how long this thread was ready to run but had no core, according to the kernel.
 double waited_seconds() {
   std::ifstream file("/proc/thread-self/schedstat");
   double ran_ns = 0, waited_ns = 0;
@@ -33,8 +33,8 @@ double waited_seconds() {
   return waited_ns * 1e-9;
 }
 
-// Gets a real-time priority: otherwise other work on the cores would delay packets by its time
-// slices, some ms each (README.md: measured). Returns false if the system does not permit it.
+// Takes a real-time priority. Otherwise other work delays packets by its time slices of some ms
+// (measured: README.md). Returns false if the system does not permit it.
 bool go_ahead_of_others() {
   const sched_param priority{.sched_priority = 1};
   return ::sched_setscheduler(0, SCHED_FIFO, &priority) == 0;
@@ -101,8 +101,8 @@ PacketLoop::Found PacketLoop::take_batch(Wan& wan, std::uint32_t rank) {
   return Found::more;
 }
 
-// Rests while packets come, so that a pass takes more of them and there are fewer wake-ups. Only
-// the end cuts it short.
+// Pauses although packets come, so that the next pass takes more of them, with fewer wake-ups. Only
+// the end of the run cuts the pause short.
 void PacketLoop::rest(Duration time) {
   const timespec timeout{.tv_sec = 0, .tv_nsec = time.count()};
   ::ppoll(&watched_.back(), 1, &timeout, nullptr);
@@ -132,8 +132,8 @@ void PacketLoop::deliver(Instant due, std::uint32_t rank, ByteSpan packet, bool 
 
 void PacketLoop::write_trains(std::uint32_t rank) {
   due_[rank].flush([&](ByteSpan train) {
-    // A packet to a device that is gone, or that its rank has taken down, is lost, as on a real
-    // host.
+    // As on a real host, a packet is lost if the rank's device is gone or down, so the error is
+    // ignored.
     [[maybe_unused]] const ssize_t written = ::write(watched_[rank].fd, train.data(), train.size());
   });
 }

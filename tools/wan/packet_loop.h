@@ -1,9 +1,9 @@
-// One thread that carries packets between the devices and the network, as time goes by.
+// The thread that carries packets between the devices and the emulated network in real time.
 //
-// A pass delivers the packets that are due, then takes packets from the devices in turns, a batch
-// from each. If all are empty then, it rests for a grain of time; if they had nothing to begin
-// with, it sleeps until one has something or a packet is due. A train costs one system call at
-// either end, whatever it holds; nothing is allocated for it.
+// A pass delivers the packets that are due, then reads a batch from each device in turn until all
+// are empty. If a pass found packets, the loop rests for a grain of time; otherwise it sleeps until
+// a device has some or a packet is due. A train of any length costs one system call at either end.
+// Nothing is allocated for it.
 #pragma once
 
 #include <poll.h>
@@ -21,12 +21,12 @@ namespace leeway::lab {
 
 class PacketLoop : public PacketSink {
  public:
-  // `devices` are the ranks' descriptors. Packets come in and go out up to a grain (below 1 s)
-  // late, which spares wake-ups: most of what a packet costs.
+  // `devices` are the ranks' descriptors. Packets may be read and delivered up to `grain` (below 1
+  // s) late. That saves wake-ups, which are most of a packet's cost.
   PacketLoop(const std::vector<int>& devices, Duration grain);
 
-  // Runs until a byte can be read from `control`, or its other end is closed. Returns true if a
-  // byte came. Runs ahead of all other work of the machine, if that is permitted.
+  // Runs until `control` has a byte or its other end is closed; returns true if there was a byte.
+  // Takes a real-time priority if that is permitted.
   bool run(Wan& wan, int control);
 
   const Precision& precision() const { return precision_; }
@@ -35,10 +35,9 @@ class PacketLoop : public PacketSink {
 
  private:
   Instant now() const;
-  // Writes the packets that are due to the devices.
   void deliver_due(Wan& wan);
   void write_trains(std::uint32_t rank);
-  // What was found at a device: nothing; packets, all of which were taken; more than a batch.
+  // Packets found at a device: none; some, all of which were read; or more than a batch.
   enum class Found : std::uint8_t { nothing, some, more };
   Found take_batch(Wan& wan, std::uint32_t rank);
   Found take_all(Wan& wan);

@@ -1,5 +1,5 @@
-// Measures how well the laboratory keeps its own time. It follows a real clock on a machine that
-// has other work, and must report if it could not.
+// Measures how precisely the laboratory keeps time. It shares a machine with other work, so it must
+// report when it could not keep up with the clock.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace leeway::lab {
 
-// Counts of times in ns, in classes a quarter of a power of two wide.
+// A histogram of times in ns. Its bins are a quarter of a power of two wide.
 class TimeHistogram {
  public:
   void add(std::int64_t ns) {
@@ -20,10 +20,9 @@ class TimeHistogram {
   }
   std::uint64_t total() const { return total_; }
   std::int64_t max_ns() const { return max_ns_; }
-  // Returns the upper end of the class below which this share of the times lies, or 0 if there are
-  // no times.
+  // Returns the upper end of the bin below which this share of the times lies, or 0 without times.
   std::int64_t quantile_ns(double share) const;
-  // Number of times in classes that begin at `ns` or later.
+  // Returns the number of times in bins that begin at `ns` or later.
   std::uint64_t count_from(std::int64_t ns) const;
 
  private:
@@ -42,31 +41,31 @@ class TimeHistogram {
   std::int64_t max_ns_ = 0;
 };
 
-// A packet that came in or went out this long after its time is late. Timers of TCP and Leeway have
-// a resolution of a millisecond.
+// A packet that is read or delivered later than this counts as late. Timers of TCP and Leeway have
+// a resolution of 1 ms.
 inline constexpr std::int64_t kLateNs = 1'000'000;
-// If a larger share of packets is late, a measurement tells about this machine and not about the
-// network.
+// With a larger share of late packets, measurements show the machine and not the network.
 inline constexpr double kLateShareMax = 0.01;
 
 struct Precision {
   double seconds = 0;
-  // How long a packet may have waited in its device: since the device was empty. 0 if the line was
-  // busy, because a packet that had come earlier would have left at the same time.
+  // Longest time that a packet may have waited in its device: the time since the device was seen
+  // empty. It is 0 while the rank's line is busy, because the packet would not have left the line
+  // earlier.
   TimeHistogram intake;
   TimeHistogram late;  // how long after its time a packet was delivered
-  // Time from one look at all devices to the next, while packets come.
+  // Time between two passes over all devices, while packets come.
   TimeHistogram pass;
   double processor_s = 0;        // processor time of the laboratory's thread
   double waited_s = 0;           // time for which it could run, but other work had the cores
   bool ahead_of_others = false;  // it ran with a real-time priority
-  // Packets that its own devices lost, because it did not take them in time.
+  // Packets that the devices dropped because the laboratory did not read them in time.
   std::uint64_t device_drops = 0;
 
-  // Share of late packets, among those that came in or those that went out, whichever is more.
+  // Returns the larger of two shares: late packets among those read, and among those delivered.
   double late_share() const;
-  // Returns false if the laboratory fell behind its own clock, so that figures measured with it are
-  // not the network's.
+  // Returns false if the laboratory was too slow, so that figures measured with it are not the
+  // network's.
   bool kept_up() const { return late_share() <= kLateShareMax && device_drops == 0; }
 };
 

@@ -32,7 +32,7 @@ int fail(const char* what) {
   return kNoProgram;
 }
 
-// Sets the variables of other libraries' launchers. Leeway's own variables are already there.
+// Sets the variables that other libraries' launchers set. Leeway's own variables exist already.
 void set_environment(std::size_t rank, std::size_t ranks) {
   const std::string first = address_text(0);
   const auto set = [](const char* name, const std::string& value) {
@@ -40,7 +40,7 @@ void set_environment(std::size_t rank, std::size_t ranks) {
   };
   set("LEEWAY_RENDEZVOUS", first + ":" + kPort);
   set("LEEWAY_LOCAL_RANK", "0");
-  // The ranks stand for hosts, yet they share memory, which would bypass the lines.
+  // Ranks stand for hosts, but share this machine's memory, which would bypass the lines.
   ::setenv("LEEWAY_TRANSPORT", "udp", /*overwrite=*/0);
   set("RANK", std::to_string(rank));
   set("WORLD_SIZE", std::to_string(ranks));

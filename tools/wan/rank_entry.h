@@ -1,8 +1,8 @@
-// The step between the laboratory and a rank's program: the process goes into its namespace, gets
-// its environment and becomes the program.
+// Turns a process into a rank: enters the rank's namespace, sets its environment, and starts its
+// program.
 //
-// run_rank_processes() starts the laboratory's own executable with the program's command line; an
-// environment variable tells it that it is to be a rank.
+// run_rank_processes() starts the laboratory's own executable with the program's command line. An
+// environment variable tells this executable to be a rank.
 #pragma once
 
 #include <optional>
@@ -18,11 +18,11 @@ struct RankEntry {
   int group = 0;                   // process group of all ranks
 };
 
-// Prepares for the children: sets the variable, and keeps the descriptors open over exec.
+// Sets that variable for the children, and keeps the descriptors open over exec().
 void announce_ranks(const RankEntry& entry);
 
-// Returns nullopt if this process is the laboratory. Otherwise it does not return, except with an
-// exit code if the program could not be started.
+// Returns nullopt if this process is the laboratory. In a rank it returns only if the program
+// cannot be started: the exit code.
 std::optional<int> become_rank(char** argv);
 
 }  // namespace leeway::lab

@@ -1,4 +1,4 @@
-// The laboratory's final report: the fate of the packets, and how well it kept time.
+// The laboratory's final report: what happened to the packets, and how precisely it kept time.
 #pragma once
 
 #include <string>
@@ -12,15 +12,15 @@ namespace leeway::lab {
 struct LabReport {
   WanCounters counters;
   std::vector<LinkReport> links;
-  std::uint64_t under_way = 0;  // packets, at the end
+  std::uint64_t under_way = 0;  // packets still in the network at the end
   Precision precision;
 };
 
-// Report for people: a table of links, then the laboratory's own precision. If anything makes the
-// figures worthless, the text names it.
+// Returns the report for people: a table of links, then the laboratory's precision. If something
+// makes the figures worthless, the text says so.
 std::string report_text(const LabReport& report);
 
-// Report for programs; README.md lists the keys.
+// Returns the report for programs; README.md lists its keys.
 std::string report_json(const LabReport& report);
 
 }  // namespace leeway::lab

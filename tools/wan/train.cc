@@ -8,17 +8,16 @@
 namespace leeway::lab {
 namespace {
 
-// linux/virtio_net.h: NEEDS_CSUM, GSO_UDP_L4 (since Linux 6.2), GSO_TCPV4.
+// Constants of linux/virtio_net.h: NEEDS_CSUM, GSO_UDP_L4 (since Linux 6.2), GSO_TCPV4.
 constexpr std::uint8_t kChecksumIsPartial = 1;
 constexpr std::uint8_t kUdpTrain = 5;
 constexpr std::uint8_t kTcpTrain = 1;
 
-// Older kernels put at most this many packets into a train of UDP (UDP_MAX_SEGMENTS).
+// Older kernels permit at most this many packets in a UDP train (UDP_MAX_SEGMENTS).
 constexpr std::size_t kTrainPacketsMax = 64;
 
 constexpr std::uint32_t kFin = 1, kPush = 8, kAck = 16, kCongestionWindowReduced = 128;
 
-// Offsets in a TCP header.
 constexpr std::size_t kSequence = 4, kAcknowledged = 8, kFlags = 13, kWindow = 14, kUrgent = 18;
 
 std::uint32_t tcp_flags(ByteSpan packet, const Transport& transport) {
@@ -29,8 +28,8 @@ void set_tcp_flags(std::span<std::byte> packet, const Transport& transport, std:
   packet[transport.begin + kFlags] = static_cast<std::byte>(flags);
 }
 
-// Sets the lengths and checksums of a packet whose size has changed. The transport's checksum is
-// left to the receiver's kernel, which does not check packets that never were on a wire.
+// Sets lengths and checksums of a packet whose size has changed. The UDP or TCP checksum stays
+// partial, because the receiving kernel does not check packets that were never on a wire.
 void fit_headers(std::span<std::byte> packet, const Transport& transport) {
   set_total_bytes(packet, packet.size());
   if (!transport.tcp) {
@@ -49,12 +48,12 @@ bool same_flow(ByteSpan a, ByteSpan b, const Transport& transport) {
          same_bytes(a, b, transport.begin, transport.begin + kPortBytes);
 }
 
-// Compares all but total length, identification and checksum.
+// Returns true if the IP headers agree but for total length, identification and checksum.
 bool same_ip_header(ByteSpan a, ByteSpan b, const Transport& transport) {
   return same_bytes(a, b, 0, 2) && same_bytes(a, b, 6, 10) && same_bytes(a, b, 12, transport.begin);
 }
 
-// Returns true if `next` continues the TCP stream of `train` and has no other new information.
+// Returns true if `next` continues the TCP stream of `train`, and carries nothing new but data.
 bool tcp_continues(ByteSpan train, ByteSpan next, const Transport& transport) {
   const std::size_t tcp = transport.begin;
   const auto had = static_cast<std::uint32_t>(train.size() - transport.payload);
@@ -67,7 +66,7 @@ bool tcp_continues(ByteSpan train, ByteSpan next, const Transport& transport) {
 
 }  // namespace
 
-// ---- one train, many packets --------------------------------------------------------------------
+// ---- one train to many packets ------------------------------------------------------------------
 
 Cut::Cut(std::span<std::byte> read) {
   DeviceHeader header;
@@ -88,7 +87,8 @@ std::span<const std::byte> Cut::next() {
   const std::size_t left = packet_.size() - header - done_;
   if (packet_.empty() || left == 0) return {};
   const std::size_t payload = segment_bytes_ == 0 ? left : std::min(left, segment_bytes_);
-  // The headers are written over the end of the previous packet's payload.
+  // Each packet's headers are written over the end of the previous packet's payload, which is no
+  // longer needed.
   const std::span<std::byte> packet = packet_.subspan(done_, header + payload);
   if (header > 0) write_headers(packet, payload == left);
   done_ += payload;
@@ -109,14 +109,15 @@ void Cut::write_headers(std::span<std::byte> packet, bool last) {
   fit_headers(packet, *transport_);
 }
 
-// ---- many packets, one train --------------------------------------------------------------------
+// ---- many packets to one train ------------------------------------------------------------------
 
 Trains::Trains() : trains_(std::make_unique<std::array<Train, kTrains>>()) {}
 
 bool Trains::add(ByteSpan packet, bool damaged) {
   LEEWAY_ASSERT(packet.size() <= kPacketBytesMax);
   const auto transport = damaged ? std::nullopt : find_transport(packet);
-  // Only a packet whose sender left the checksum to a card may skip it.
+  // A packet may join a train only if its checksum is partial: the sender left it to the network
+  // card.
   const bool partial =
       transport && get16(packet, transport->checksum()) == pseudo_header_sum(packet, *transport);
   for (std::size_t i = used_; partial && i-- > 0;) {

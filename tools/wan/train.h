@@ -1,7 +1,7 @@
-// Trains: several packets of one flow that cross the border to the kernel as one, as they do at a
-// network card (segmentation and receive offload). The network between knows single packets only.
+// Trains: several packets of one flow that the kernel hands over as one, as to a network card
+// (segmentation and receive offload). The emulated network only knows single packets.
 //
-// At the descriptor of a device every packet or train has a virtio header in front.
+// Data of a device's descriptor begins with a virtio header, in front of every packet or train.
 #pragma once
 
 #include <array>
@@ -15,27 +15,27 @@
 
 namespace leeway::lab {
 
-// The kernel's virtio_net_hdr, whose own header is not C++.
+// The kernel's virtio_net_hdr. The kernel's own header is not valid C++.
 struct DeviceHeader {
   std::uint8_t flags;
   std::uint8_t train;           // kind of train; 0: a single packet
   std::uint16_t headers_bytes;  // bytes of IP and transport headers; a hint
   std::uint16_t segment_bytes;  // bytes of payload in each packet but the last
   std::uint16_t checksum_begin;
-  std::uint16_t checksum_at;  // offset from where it begins
+  std::uint16_t checksum_at;  // offset from checksum_begin
 };
 inline constexpr std::size_t kDeviceHeaderBytes = sizeof(DeviceHeader);
 static_assert(kDeviceHeaderBytes == 10);
 inline constexpr std::size_t kDeviceBytesMax = kDeviceHeaderBytes + kPacketBytesMax;
 
-// Cuts data read from a device into packets. A train is cut as its sender's card would cut it.
-// Anything else, even an invalid train, is one packet.
+// Cuts data read from a device into packets, as a sending network card would cut a train. Anything
+// else, even an invalid train, is one packet.
 class Cut {
  public:
-  // Cuts `read`, which it changes, and which must outlive it.
+  // `read` must outlive this object, which overwrites it.
   explicit Cut(std::span<std::byte> read);
 
-  // Returns the next packet, valid until the next call, or nothing after the last one.
+  // Returns the next packet, or nothing after the last one. It is valid until the next call.
   std::span<const std::byte> next();
 
  private:
@@ -51,19 +51,19 @@ class Cut {
   std::array<std::byte, kHeadersMax> headers_{};
 };
 
-// Packets that come out of the network at the same time, for one device.
+// Packets that are due for one device at about the same time, joined into trains.
 class Trains {
  public:
   Trains();
 
-  // Adds the packet to the train of its flow if it continues that, or begins one. Returns false if
-  // there are too many trains; flush first. `damaged`: the receiver's kernel shall look at the
+  // Adds the packet to a train that it continues, or begins a train. Returns false if there are too
+  // many trains; then call flush(). `damaged`: the receiving kernel must check the packet's
   // checksum.
   bool add(ByteSpan packet, bool damaged);
 
   bool empty() const { return used_ == 0; }
 
-  // Calls `write(ByteSpan)` with every train, in the order in which they began, and removes them.
+  // Calls `write(ByteSpan)` for every train, oldest first, and removes all.
   template <typename Write>
   void flush(Write write) {
     for (std::size_t i = 0; i < used_; ++i) write(finish((*trains_)[i]));
@@ -71,7 +71,7 @@ class Trains {
   }
 
  private:
-  // Most trains: flows to one device within 0.1 ms.
+  // Most trains at a time: flows to one device within 0.1 ms.
   static constexpr std::size_t kTrains = 16;
 
   struct Train {
@@ -85,7 +85,7 @@ class Trains {
     std::size_t packets;
     std::size_t segment_bytes;           // bytes of payload in each packet but the last
     std::optional<Transport> transport;  // set if the checksum is left to the receiver's kernel
-    bool closed;                         // nothing can follow its last packet
+    bool closed;                         // no packet may be added any more
   };
 
   static bool join(Train& train, ByteSpan packet);

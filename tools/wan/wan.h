@@ -1,8 +1,8 @@
-// The network between the ranks' devices: the simulator's, fed with real packets at real times.
+// The network between the ranks' devices: the simulator's network, with real packets at real times.
 //
-// Reads no clock and opens nothing. The caller brings packets with the time at which they came,
-// calls run_until() when something is due, and is told which packet comes out where. Times are ns
-// since the start and never go back. Nothing is allocated in a steady state.
+// It reads no clock and opens nothing. The caller brings each packet with its time of arrival, and
+// calls run_until() when something is due; a PacketSink gets the packets that come out. Times are
+// ns since the start and never go back. Nothing is allocated in a steady state.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +25,16 @@ struct WanOptions {
   bool tell_path_mtu = false;      // tells senders by ICMP; otherwise the path is a black hole
 };
 
-// Receives the packets that come out of the network.
 class PacketSink {
  public:
   virtual ~PacketSink() = default;
-  // `due`: when the packet should come out. `damaged`: the packet was damaged on its way, and its
-  // checksum shows that.
+  // `due`: time at which the packet should come out. `damaged`: the network damaged the packet, and
+  // its checksum shows that.
   virtual void deliver(Instant due, std::uint32_t rank, ByteSpan packet, bool damaged) = 0;
 };
 
-// Packets that the laboratory itself refused. Losses of links are in the network's counters.
+// Packets in and out, and those that the laboratory refused. Losses on links are counted by the
+// links.
 struct WanCounters {
   std::uint64_t taken = 0;  // packets taken from a device
   std::uint64_t taken_bytes = 0;
@@ -51,7 +51,7 @@ struct LinkReport {
 
   std::uint64_t offered() const { return counters.offered[0]; }
   std::uint64_t passed() const { return counters.passed[0]; }
-  // Packets that a loss model lost.
+  // Returns the number of packets that a loss model dropped.
   std::uint64_t random_loss() const {
     return counters.lost[0] - counters.queue_full - counters.queue_early;
   }
@@ -59,32 +59,30 @@ struct LinkReport {
 
 class Wan : private sim::PacketReceiver {
  public:
-  // `sink` outlives it.
+  // `sink` must outlive the result.
   static Result<std::unique_ptr<Wan>> make(const sim::scenario::Scenario& scenario,
                                            const WanOptions& options, PacketSink& sink);
 
   std::uint32_t ranks() const { return topology_.ranks(); }
 
-  // Returns true if a packet that comes now would wait for the rank's uplink anyway. Its departure
-  // then does not depend on when it came. Returns false if the rank's ways out have no line in
-  // common.
+  // Returns true if a packet that comes now must wait for the rank's uplink, so that its departure
+  // does not depend on its arrival. Returns false if the rank's outgoing paths share no line.
   bool line_is_busy(Instant now, std::uint32_t rank) {
     const sim::LinkId line = topology_.uplink(rank);
     return line != sim::kArrived && network_->waiting_bytes(now, line) > 0;
   }
 
-  // Call it when a packet came out of a rank's device.
+  // Takes a packet that came out of the rank's device.
   void take(Instant now, std::uint32_t rank, ByteSpan packet);
 
-  // Delivers what is due.
   void run_until(Instant now);
 
-  // Returns a time before which nothing is due.
+  // Returns a time before which no packet is due.
   Instant next_due() const { return events_.next_not_before(); }
 
   const WanCounters& counters() const { return counters_; }
   std::uint64_t under_way() const { return network_->under_way(sim::Traffic::data); }
-  // Returns reports on the links that packets came to.
+  // Returns a report for each link that got packets.
   std::vector<LinkReport> links() const;
 
  private:

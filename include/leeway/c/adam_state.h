@@ -29,7 +29,7 @@ typedef struct leeway_adam_state_options {
 LEEWAY_C_EXPORT leeway_status leeway_encode_adam_first(const float* moment, size_t count,
                                                        const leeway_adam_state_options* options,
                                                        uint8_t* codes, float* scale);
-// The same for the second moment.
+// Like leeway_encode_adam_first(), for the second moment.
 LEEWAY_C_EXPORT leeway_status leeway_encode_adam_second(const float* moment, size_t count,
                                                         const leeway_adam_state_options* options,
                                                         uint8_t* codes, float* scale);
@@ -37,7 +37,7 @@ LEEWAY_C_EXPORT leeway_status leeway_encode_adam_second(const float* moment, siz
 // is not finite and above 0.
 LEEWAY_C_EXPORT leeway_status leeway_decode_adam_first(const uint8_t* codes, size_t count,
                                                        float scale, float* moment);
-// The same for the second moment.
+// Like leeway_decode_adam_first(), for the second moment.
 LEEWAY_C_EXPORT leeway_status leeway_decode_adam_second(const uint8_t* codes, size_t count,
                                                         float scale, float* moment);
 

@@ -1,4 +1,4 @@
-// C: payload formats, how the elements of a tensor travel. The formats: src/math/codec/README.md.
+// C: payload formats, which say how the elements of a tensor travel (src/math/codec/README.md).
 #ifndef LEEWAY_C_CODEC_H
 #define LEEWAY_C_CODEC_H
 
@@ -34,7 +34,7 @@ enum {
   LEEWAY_CODEC_AUTOMATIC = 18  // 4.5 to 16, chosen from statistics of the gradients
 };
 
-// Which of the two representable neighbours of a value is sent.
+// How a value is rounded: which of its two representable neighbours is sent.
 typedef int32_t leeway_rounding;
 // Values of leeway_rounding.
 enum {
@@ -53,8 +53,8 @@ enum {
   LEEWAY_SCALE_RULE_CEIL = 3        // the smallest scale that does not clip
 };
 
-// A codec and how to use it, as leeway::CodecOptions. The call that uses the options refuses values
-// out of range.
+// A codec and its settings, like leeway::CodecOptions. The call that uses the options refuses
+// values out of range.
 typedef struct leeway_codec_options {
   size_t size;                   // bytes of this struct
   leeway_codec codec;            // the format
@@ -71,11 +71,12 @@ typedef struct leeway_codec_options {
 #define LEEWAY_CODEC_OPTIONS_INIT \
   { sizeof(leeway_codec_options), 0, 0, 0, 0, 0, 1, 2, 4, 0.0 }
 
-// Reads "nvfp4", "luq:draws=2", "sparse:1/2" and so on into `options`, whose size must be set.
-// LEEWAY_INVALID_ARGUMENT quotes the text that does not parse.
+// Reads "nvfp4", "luq:draws=2", "sparse:1/2" and so on into `options`, whose member `size` must be
+// set. If the text does not parse, returns LEEWAY_INVALID_ARGUMENT and quotes it.
 LEEWAY_C_EXPORT leeway_status leeway_codec_parse(const char* text, leeway_codec_options* options);
-// Writes the text form and a terminating 0 to `text`, which has `text_bytes` bytes; 64 are always
-// enough. Returns LEEWAY_INVALID_ARGUMENT if they are too few or a setting is out of range.
+// Writes the options as text, with a terminating 0, to `text`, which has room for `text_bytes`
+// bytes; 64 are always enough. Returns LEEWAY_INVALID_ARGUMENT if the room is too small or a
+// setting is out of range.
 LEEWAY_C_EXPORT leeway_status leeway_codec_format(const leeway_codec_options* options, char* text,
                                                   size_t text_bytes);
 // Returns LEEWAY_INVALID_ARGUMENT with the setting's name if a value is out of range or does not

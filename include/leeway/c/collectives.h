@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-// output becomes the reduction of all ranks' inputs. To work in place, give the same memory.
+// output becomes the reduction of all ranks' inputs. Both may be the same memory.
 LEEWAY_C_EXPORT leeway_status leeway_all_reduce(leeway_communicator* communicator,
                                                 leeway_const_tensor input, leeway_tensor output,
                                                 const leeway_collective_options* options,
@@ -39,7 +39,8 @@ LEEWAY_C_EXPORT leeway_status leeway_reduce_scatter_async(leeway_communicator* c
                                                           const leeway_collective_options* options,
                                                           leeway_work** work);
 
-// The same with blocks of different lengths in input. All ranks must give the same counts.
+// Like leeway_reduce_scatter(), but the blocks of input have different lengths. All ranks must give
+// the same counts.
 LEEWAY_C_EXPORT leeway_status leeway_reduce_scatter_uneven(
     leeway_communicator* communicator, leeway_const_tensor input, leeway_blocks blocks,
     leeway_tensor output, const leeway_collective_options* options, leeway_report* report);
@@ -47,8 +48,8 @@ LEEWAY_C_EXPORT leeway_status leeway_reduce_scatter_uneven_async(
     leeway_communicator* communicator, leeway_const_tensor input, leeway_blocks blocks,
     leeway_tensor output, const leeway_collective_options* options, leeway_work** work);
 
-// Block i of output comes from rank i; output.count == size * input.count. Exact only. To work in
-// place, input is this rank's own block of output.
+// Block i of output comes from rank i; output.count == size * input.count. Delivery must be exact.
+// To work in place, input is this rank's own block of output.
 LEEWAY_C_EXPORT leeway_status leeway_all_gather(leeway_communicator* communicator,
                                                 leeway_const_tensor input, leeway_tensor output,
                                                 const leeway_collective_options* options,
@@ -59,7 +60,8 @@ LEEWAY_C_EXPORT leeway_status leeway_all_gather_async(leeway_communicator* commu
                                                       const leeway_collective_options* options,
                                                       leeway_work** work);
 
-// The same with blocks of different lengths in output. All ranks must give the same counts.
+// Like leeway_all_gather(), but the blocks of output have different lengths. All ranks must give
+// the same counts.
 LEEWAY_C_EXPORT leeway_status leeway_all_gather_uneven(leeway_communicator* communicator,
                                                        leeway_const_tensor input,
                                                        leeway_tensor output, leeway_blocks blocks,
@@ -79,7 +81,7 @@ LEEWAY_C_EXPORT leeway_status leeway_broadcast_async(leeway_communicator* commun
                                                      const leeway_collective_options* options,
                                                      leeway_work** work);
 
-// The root's output becomes the reduction; other outputs are not used.
+// The root's output becomes the reduction; other ranks' outputs are not used.
 LEEWAY_C_EXPORT leeway_status leeway_reduce(leeway_communicator* communicator,
                                             leeway_const_tensor input, leeway_tensor output,
                                             leeway_rank root,
@@ -91,7 +93,7 @@ LEEWAY_C_EXPORT leeway_status leeway_reduce_async(leeway_communicator* communica
                                                   const leeway_collective_options* options,
                                                   leeway_work** work);
 
-// Block i of the root's output comes from rank i; other outputs are not used.
+// Block i of the root's output comes from rank i; other ranks' outputs are not used.
 LEEWAY_C_EXPORT leeway_status leeway_gather(leeway_communicator* communicator,
                                             leeway_const_tensor input, leeway_tensor output,
                                             leeway_rank root,
@@ -103,7 +105,7 @@ LEEWAY_C_EXPORT leeway_status leeway_gather_async(leeway_communicator* communica
                                                   const leeway_collective_options* options,
                                                   leeway_work** work);
 
-// Block i of the root's input goes to rank i; other inputs are not used.
+// Block i of the root's input goes to rank i; other ranks' inputs are not used.
 LEEWAY_C_EXPORT leeway_status leeway_scatter(leeway_communicator* communicator,
                                              leeway_const_tensor input, leeway_tensor output,
                                              leeway_rank root,
@@ -115,7 +117,7 @@ LEEWAY_C_EXPORT leeway_status leeway_scatter_async(leeway_communicator* communic
                                                    const leeway_collective_options* options,
                                                    leeway_work** work);
 
-// Block j of rank i becomes block i of rank j.
+// Block j of rank i's input becomes block i of rank j's output.
 LEEWAY_C_EXPORT leeway_status leeway_all_to_all(leeway_communicator* communicator,
                                                 leeway_const_tensor input, leeway_tensor output,
                                                 const leeway_collective_options* options,
@@ -126,7 +128,7 @@ LEEWAY_C_EXPORT leeway_status leeway_all_to_all_async(leeway_communicator* commu
                                                       const leeway_collective_options* options,
                                                       leeway_work** work);
 
-// The same with blocks of different lengths. Each rank gives its own counts.
+// Like leeway_all_to_all(), but blocks have different lengths. Each rank gives its own counts.
 LEEWAY_C_EXPORT leeway_status leeway_all_to_all_uneven(
     leeway_communicator* communicator, leeway_const_tensor input, leeway_blocks input_blocks,
     leeway_tensor output, leeway_blocks output_blocks, const leeway_collective_options* options,
@@ -146,7 +148,7 @@ LEEWAY_C_EXPORT leeway_status leeway_send_async(leeway_communicator* communicato
                                                 const leeway_collective_options* options,
                                                 leeway_work** work);
 
-// output.count is the most that a receive takes; leeway_report_message() says how many elements
+// output.count is the most elements that the receive takes; leeway_report_message() says how many
 // came. The peer may be LEEWAY_ANY_RANK.
 LEEWAY_C_EXPORT leeway_status leeway_recv(leeway_communicator* communicator, leeway_tensor output,
                                           leeway_rank peer,
@@ -180,7 +182,7 @@ typedef struct leeway_message {
 #define LEEWAY_MESSAGE_INIT \
   { sizeof(leeway_message), LEEWAY_SEND, LEEWAY_F32, NULL, 0, 0, 0, 0 }
 
-// Runs sends and receives of any number and order as one operation, which is done when all are. A
+// Runs any number of sends and receives as one operation, which is done when all of them are. A
 // message from this rank to itself needs a send and a receive in the same call. The array is
 // copied.
 LEEWAY_C_EXPORT leeway_status leeway_exchange(leeway_communicator* communicator,
@@ -192,8 +194,8 @@ LEEWAY_C_EXPORT leeway_status leeway_exchange_async(leeway_communicator* communi
                                                     const leeway_collective_options* options,
                                                     leeway_work** work);
 
-// Returns when all ranks have called it. `deadline_ns` counts from the call and may be
-// LEEWAY_NO_DEADLINE.
+// Returns when all ranks have called leeway_barrier(). `deadline_ns` counts from the call and may
+// be LEEWAY_NO_DEADLINE.
 LEEWAY_C_EXPORT leeway_status leeway_barrier(leeway_communicator* communicator, int64_t deadline_ns,
                                              leeway_report* report);
 LEEWAY_C_EXPORT leeway_status leeway_barrier_async(leeway_communicator* communicator,

@@ -14,7 +14,7 @@ typedef struct leeway_communicator leeway_communicator;
 // A communicator that is being made in the background. Thread-safe, except for
 // leeway_pending_free().
 typedef struct leeway_pending leeway_pending;
-// Registration of memory from which the device reads.
+// A registration of memory with the network device (leeway_register_memory()).
 typedef struct leeway_registration leeway_registration;
 
 // The color of a rank that does not take part in a split.
@@ -24,64 +24,66 @@ typedef struct leeway_registration leeway_registration;
 // that are missing.
 LEEWAY_C_EXPORT leeway_status leeway_create(const leeway_options* options,
                                             leeway_communicator** communicator);
-// The same in the background.
+// Like leeway_create(), but in the background.
 LEEWAY_C_EXPORT leeway_status leeway_create_async(const leeway_options* options,
                                                   leeway_pending** pending);
 // Makes `size` communicators connected inside this process; rank i becomes communicators[i]. If it
 // fails, all are NULL.
 LEEWAY_C_EXPORT leeway_status leeway_create_inproc(int32_t size, const leeway_options* options,
                                                    leeway_communicator** communicators);
-// Leaves the group like the destructor of leeway::Communicator: within a few round trips if all
-// peers answer.
+// Leaves the group and frees the handle, like the destructor of leeway::Communicator. Takes a few
+// round trips if all peers answer.
 LEEWAY_C_EXPORT void leeway_communicator_free(leeway_communicator* communicator);
 
 // Makes a communicator of the ranks that give the same color, ordered by key. All ranks must call
 // it, in the order of their collectives. The result is NULL if the color is LEEWAY_NO_COLOR.
 LEEWAY_C_EXPORT leeway_status leeway_split(leeway_communicator* communicator, int32_t color,
                                            int32_t key, leeway_communicator** part);
-// The same in the background.
+// Like leeway_split(), but in the background.
 LEEWAY_C_EXPORT leeway_status leeway_split_async(leeway_communicator* communicator, int32_t color,
                                                  int32_t key, leeway_pending** pending);
-// Makes a communicator without the excluded ranks. Those need not call this function, and may be
-// dead. Works after leeway_abort() too. LEEWAY_UNAVAILABLE: not all others called with the same
-// ranks in time.
+// Makes a communicator without the excluded ranks, which need not call this function and may be
+// dead. Works after leeway_abort() too. Returns LEEWAY_UNAVAILABLE if not all other ranks called it
+// in time with the same exclusions.
 LEEWAY_C_EXPORT leeway_status leeway_shrink(leeway_communicator* communicator,
                                             const leeway_rank* excluded, size_t count,
                                             leeway_communicator** rest);
-// The same in the background.
+// Like leeway_shrink(), but in the background.
 LEEWAY_C_EXPORT leeway_status leeway_shrink_async(leeway_communicator* communicator,
                                                   const leeway_rank* excluded, size_t count,
                                                   leeway_pending** pending);
 
 // Returns 1 if leeway_pending_wait() would return at once, else 0. Returns 0 for NULL.
 LEEWAY_C_EXPORT int32_t leeway_pending_done(const leeway_pending* pending);
-// Calls `callback` when the call is done, as leeway_work_on_done().
+// Calls `callback` when the call is done, under the rules of leeway_work_on_done().
 LEEWAY_C_EXPORT leeway_status leeway_pending_on_done(leeway_pending* pending,
                                                      leeway_done_callback callback, void* user);
-// Waits until the call is done, and hands over the communicator or the error.
-// LEEWAY_INVALID_ARGUMENT: it was handed over before.
+// Waits until the call is done, and hands over the communicator or the error. Returns
+// LEEWAY_INVALID_ARGUMENT if the outcome was handed over before.
 LEEWAY_C_EXPORT leeway_status leeway_pending_wait(leeway_pending* pending,
                                                   leeway_communicator** communicator);
-// Aborts the call: it is done now, with LEEWAY_CANCELLED.
+// Aborts the call, which then is done, with LEEWAY_CANCELLED.
 LEEWAY_C_EXPORT leeway_status leeway_pending_abort(leeway_pending* pending);
 // Frees the handle; aborts the call if it is not done.
 LEEWAY_C_EXPORT void leeway_pending_free(leeway_pending* pending);
 
-// Aborts at once, from any thread: everything in flight fails with LEEWAY_CANCELLED and its memory
-// is free. Afterwards only leeway_communicator_free(), leeway_shrink() and the getters may be used.
+// Aborts at once, from any thread: operations in flight fail with LEEWAY_CANCELLED, and their
+// buffers are free for the caller. Afterwards only leeway_communicator_free(), leeway_shrink() and
+// the getters may be used.
 LEEWAY_C_EXPORT leeway_status leeway_abort(leeway_communicator* communicator);
-// Returns LEEWAY_OK, or the reason why calls fail. Any thread; one atomic load. Sets no text.
+// Returns LEEWAY_OK, or the reason why calls fail. Any thread; one atomic load. Leaves
+// leeway_last_error() as it is.
 LEEWAY_C_EXPORT leeway_status leeway_state(const leeway_communicator* communicator);
-// The same, with a text for leeway_last_error().
+// Like leeway_state(), but also sets the text of leeway_last_error().
 LEEWAY_C_EXPORT leeway_status leeway_explain(const leeway_communicator* communicator);
 
 // Rank of this process, 0 .. size - 1; LEEWAY_NO_RANK for NULL.
 LEEWAY_C_EXPORT leeway_rank leeway_rank_of(const leeway_communicator* communicator);
 // Number of ranks in the group; 0 for NULL.
 LEEWAY_C_EXPORT int32_t leeway_size_of(const leeway_communicator* communicator);
-// Largest datagram sent; all ranks agree on it. 0 for NULL.
+// Length of the largest datagram that is sent; all ranks agree on it. 0 for NULL.
 LEEWAY_C_EXPORT size_t leeway_datagram_bytes(const leeway_communicator* communicator);
-// The transport that carries datagrams. Never automatic, except for NULL.
+// The transport that carries datagrams; LEEWAY_TRANSPORT_AUTOMATIC only for NULL.
 LEEWAY_C_EXPORT leeway_transport leeway_transport_of(const leeway_communicator* communicator);
 
 // Registers memory with the device that carries datagrams, like

@@ -12,7 +12,7 @@ extern "C" {
 // A budget. For one thread at a time. The communicator must outlive it.
 typedef struct leeway_compute_budget leeway_compute_budget;
 
-// Kinds of threshold: when a step is stopped.
+// Kinds of threshold, the compute time after which a step is stopped.
 typedef int32_t leeway_threshold;
 // Values of leeway_threshold.
 enum {
@@ -21,7 +21,7 @@ enum {
   LEEWAY_THRESHOLD_FIXED = 2       // after threshold_ns
 };
 
-// The divisor of an average.
+// The divisor of an average of gradients.
 typedef int32_t leeway_normalisation;
 // Values of leeway_normalisation.
 enum {
@@ -29,7 +29,7 @@ enum {
   LEEWAY_FIXED_MAXIMUM = 1     // planned micro-batches
 };
 
-// How dropped micro-batches are compensated.
+// How a job makes up for dropped micro-batches.
 typedef int32_t leeway_compensation;
 // Values of leeway_compensation.
 enum {
@@ -52,7 +52,7 @@ typedef struct leeway_compute_budget_options {
   leeway_compensation compensation;    // for dropped micro-batches
   uint32_t window_steps;               // steps between two exchanges, 6 .. 256; 0 = none
   uint64_t reestimate_steps;           // steps after which an estimate is replaced; 0 = never
-  // Estimate is replaced if the mean latency differs by this fraction; 0 = never.
+  // The estimate is replaced if the mean latency has changed by more than this fraction; 0 = never.
   double drift_tolerance;
   int64_t exchange_deadline_ns;          // deadline of each exchange
   int64_t (*clock_ns)(void* user);       // monotonic time, any origin; NULL = the system's
@@ -84,7 +84,7 @@ typedef struct leeway_compute_counts {
 #define LEEWAY_COMPUTE_COUNTS_INIT \
   { sizeof(leeway_compute_counts), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-// Exchanges, and the last estimate put in force, as leeway::ComputeStatistics.
+// Counts of exchanges, and the last estimate put in force, as leeway::ComputeStatistics.
 typedef struct leeway_compute_statistics {
   size_t size;                   // bytes of this struct
   uint64_t exchanges;            // exchanges between all ranks that were begun
@@ -110,7 +110,7 @@ typedef struct leeway_compute_statistics {
         0.0                                                                                      \
   }
 
-// Collective: waits for all ranks. LEEWAY_MISMATCH: options differ between ranks.
+// Makes a budget. Collective: waits for all ranks. LEEWAY_MISMATCH: options differ between ranks.
 LEEWAY_C_EXPORT leeway_status leeway_compute_budget_create(
     leeway_communicator* communicator, const leeway_compute_budget_options* options,
     leeway_compute_budget** budget);
@@ -121,18 +121,19 @@ LEEWAY_C_EXPORT int32_t leeway_compute_budget_next_micro_batch(leeway_compute_bu
 // Call it between forward and backward. Returns 1 if the step is over and the current micro-batch
 // does not count, or if `budget` is NULL; else 0.
 LEEWAY_C_EXPORT int32_t leeway_compute_budget_should_stop(leeway_compute_budget* budget);
-// leeway_collective_options.weight for the gradient of the step. 0 for NULL, like the getters
+// Returns leeway_collective_options.weight for the step's gradient. 0 for NULL, like the getters
 // below.
 LEEWAY_C_EXPORT double leeway_compute_budget_weight(const leeway_compute_budget* budget);
 // Micro-batches completed in the step.
 LEEWAY_C_EXPORT uint32_t leeway_compute_budget_completed(const leeway_compute_budget* budget);
-// Number of the micro-batch that was asked for last.
+// Number of the micro-batch that next_micro_batch() asked for last.
 LEEWAY_C_EXPORT uint64_t leeway_compute_budget_micro_batch(const leeway_compute_budget* budget);
 // Gives the micro-batches planned for the step and not completed: number of the first, and count.
 // Both pointers may be NULL.
 LEEWAY_C_EXPORT leeway_status leeway_compute_budget_dropped(const leeway_compute_budget* budget,
                                                             uint64_t* first, uint64_t* count);
-// Steps still to run until as many micro-batches are completed as `steps_planned` steps plan.
+// Returns how many steps are still to run: `steps_planned` less the steps that ended, plus those
+// that make up for drops.
 LEEWAY_C_EXPORT uint64_t leeway_compute_budget_steps_due(const leeway_compute_budget* budget,
                                                          uint64_t steps_planned);
 // The threshold in force; LEEWAY_NO_DEADLINE if none.
@@ -143,8 +144,8 @@ LEEWAY_C_EXPORT leeway_status leeway_compute_budget_statistics(const leeway_comp
                                                                leeway_compute_counts* local,
                                                                leeway_compute_counts* global,
                                                                leeway_compute_statistics* all);
-// Returns the error of the last exchange that failed, or an error if the threshold is below every
-// micro-batch; otherwise LEEWAY_OK.
+// Returns the error of the last exchange that failed, or an error if the threshold is shorter than
+// every micro-batch; otherwise LEEWAY_OK.
 LEEWAY_C_EXPORT leeway_status leeway_compute_budget_explain(const leeway_compute_budget* budget);
 // Collective: brings the global counts up to date. Call it between steps.
 LEEWAY_C_EXPORT leeway_status leeway_compute_budget_synchronize(leeway_compute_budget* budget);

@@ -29,7 +29,7 @@ enum {
 // The name, such as "udp"; "unknown" for any other number. Never NULL, valid for ever.
 LEEWAY_C_EXPORT const char* leeway_transport_name(leeway_transport transport);
 
-// Congestion control: what paces all datagrams that a process sends.
+// Congestion control: how the datagrams that a process sends are paced.
 typedef int32_t leeway_congestion_control;
 // Values of leeway_congestion_control.
 enum {
@@ -69,7 +69,7 @@ typedef struct leeway_options {
   uint64_t restart_count;    // number of this start of the job, part of every key; 0 suffices
   leeway_congestion_control congestion;  // the same in the whole process
   uint64_t rate_bits_per_second;         // with LEEWAY_CONGESTION_FIXED, to all peers together
-  // file made by `leeway keygen`; if empty, only private addresses
+  // file made by `leeway keygen`; if empty, only private addresses are allowed
   const char* secret_file;
   int32_t insecure;  // flag: public addresses without a secret, for laboratories
   uint16_t port;     // UDP port; 0 = the system chooses
@@ -98,9 +98,9 @@ enum {
   LEEWAY_MEMBERSHIP_FROM_CALLER = 1        // rank and world_size stay -1
 };
 
-// Fills `options`, whose size must be set, from the variables of launchers and LEEWAY_*. Its
-// strings are valid until this thread calls this function again. LEEWAY_INVALID_ARGUMENT quotes a
-// variable that does not parse.
+// Fills `options`, whose member `size` must be set, from LEEWAY_* and launchers' environment
+// variables. The strings are valid until this thread calls this function again. If a variable does
+// not parse, returns LEEWAY_INVALID_ARGUMENT and quotes it.
 LEEWAY_C_EXPORT leeway_status leeway_options_from_environment(leeway_options* options,
                                                               leeway_membership membership);
 
@@ -140,7 +140,7 @@ enum {
   LEEWAY_AUGMENTED = 5          // Horvitz-Thompson around a control variate
 };
 
-// A number that is kept exactly.
+// A double or a 64-bit integer that is kept exactly.
 typedef struct leeway_scalar {
   leeway_data_type type;  // member of the union: LEEWAY_F64, LEEWAY_I64 or LEEWAY_U64
   int32_t reserved;       // 0
@@ -170,7 +170,7 @@ typedef struct leeway_collective_options {
   const double* owner_weights;               // one for each rank, replaces weight; may be NULL
   size_t owner_weight_count;                 // length of owner_weights
   uint32_t tag;                              // messages only
-  // Flag: wait until owners said which contributions they used.
+  // Flag: wait until every owner has said whether it used this contribution.
   int32_t confirm_use;
   // For the estimator augmented: a guess of the result; may be NULL.
   const float* control_variate;
@@ -178,8 +178,8 @@ typedef struct leeway_collective_options {
   float* residual;                      // error feedback; NULL for none
   size_t residual_count;                // length of residual
   const leeway_payload_source* source;  // encodes instead of the library; may be NULL
-  // decodes instead of the library; give source and sink or neither. Both structs are copied, but
-  // not what their `user` points to
+  // decodes instead of the library; give both source and sink, or neither. The structs are copied,
+  // but not what their `user` points to
   const leeway_payload_sink* sink;
   int32_t keep_non_finite;  // flag: lossy sums take contributions with infinities and NaNs
   int32_t reserved;         // 0

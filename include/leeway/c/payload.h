@@ -18,7 +18,7 @@ enum {
   LEEWAY_PAYLOAD_SPREAD = 1   // an owner's block goes to the others
 };
 
-// How a call is cut, on this rank.
+// How the tensor of a call is cut, as this rank sees it.
 typedef struct leeway_payload_layout leeway_payload_layout;
 // All ranks' contributions to one chunk.
 typedef struct leeway_payload_contributions leeway_payload_contributions;
@@ -65,7 +65,7 @@ typedef struct leeway_payload_source {
   // Returns the memory of the encoded chunk, chunk->bytes long, or NULL if it is not encoded yet.
   const void* (*encoded)(void* user, const leeway_payload_chunk* chunk);
 } leeway_payload_source;
-// A source without callbacks: both must be given.
+// An empty source; the program must set both callbacks.
 #define LEEWAY_PAYLOAD_SOURCE_INIT \
   { sizeof(leeway_payload_source), NULL, 0, NULL, NULL }
 
@@ -76,17 +76,17 @@ typedef struct leeway_payload_sink {
   // Gives the memory in which payload lands: leeway_payload_landing_bytes() or more.
   leeway_status (*landing)(void* user, const leeway_payload_layout* layout, void** memory,
                            size_t* bytes);
-  // Hands over a chunk with `count` contributions, by rising rank, valid during the call.
+  // Hands over a chunk with `count` contributions, in order of rank. All are valid during the call.
   void (*take)(void* user, const leeway_payload_chunk* chunk,
                const leeway_payload_contributions* contributions, size_t count);
   // Returns a number other than 0 once the sink is done with the chunk.
   int32_t (*used)(void* user, const leeway_payload_chunk* chunk);
 } leeway_payload_sink;
-// A sink without callbacks: all must be given.
+// An empty sink; the program must set all callbacks.
 #define LEEWAY_PAYLOAD_SINK_INIT \
   { sizeof(leeway_payload_sink), NULL, NULL, NULL, NULL }
 
-// Properties that all blocks of a half share, and some of the call.
+// Properties of a half of a call that all its blocks share, and some of the whole call.
 typedef struct leeway_payload_half_info {
   size_t size;               // bytes of this struct
   leeway_rank rank;          // this rank; keys the random bits of its encoding
@@ -125,7 +125,7 @@ LEEWAY_C_EXPORT leeway_status leeway_payload_layout_copy(const leeway_payload_la
                                                          leeway_payload_layout** copy);
 // Frees a copy.
 LEEWAY_C_EXPORT void leeway_payload_layout_free(leeway_payload_layout* copy);
-// Gives the numbers of a half, and its codec, in which nothing is automatic. `codec` may be NULL.
+// Gives the properties of a half, and its codec without automatic settings. `codec` may be NULL.
 LEEWAY_C_EXPORT leeway_status leeway_payload_half_get(const leeway_payload_layout* layout,
                                                       leeway_payload_half half,
                                                       leeway_payload_half_info* info,
@@ -138,7 +138,7 @@ LEEWAY_C_EXPORT leeway_status leeway_payload_block_at(const leeway_payload_layou
 LEEWAY_C_EXPORT leeway_status leeway_payload_chunk_at(const leeway_payload_layout* layout,
                                                       leeway_payload_half half, leeway_rank owner,
                                                       uint32_t index, leeway_payload_chunk* chunk);
-// Bytes of landing memory; 0 for NULL.
+// Least number of bytes of landing memory; 0 for NULL.
 LEEWAY_C_EXPORT size_t leeway_payload_landing_bytes(const leeway_payload_layout* layout);
 // Gives contribution `index`, 0 .. count - 1.
 LEEWAY_C_EXPORT leeway_status

@@ -12,15 +12,15 @@ extern "C" {
 // communicator keeps the parts of it that it needs, so the handle may be freed at any time.
 typedef struct leeway_rendezvous leeway_rendezvous;
 
-// Receives the value that a get callback found.
+// Where a get callback puts its value, by leeway_value_set().
 typedef struct leeway_value leeway_value;
 // Copies the value. If a callback calls it several times, the last call counts.
 LEEWAY_C_EXPORT leeway_status leeway_value_set(leeway_value* value, const void* data, size_t bytes);
 
 // A store of the caller's, with the promises of leeway::Rendezvous (leeway/rendezvous.h). Callbacks
 // may come from several threads at once, also after leeway_rendezvous_free() while a communicator
-// is being made. They return LEEWAY_OK or the code of an error, through leeway_fail() if there is a
-// text. Keys have at most 240 bytes.
+// is being made. They return LEEWAY_OK or an error code, to which leeway_fail() adds a text. Keys
+// have at most 240 bytes.
 typedef struct leeway_store_callbacks {
   size_t size;  // bytes of this struct
   void* user;   // first argument of each callback
@@ -34,7 +34,7 @@ typedef struct leeway_store_callbacks {
   // Called once, when the store is not used any more. May be NULL.
   void (*destroy)(void* user);
 } leeway_store_callbacks;
-// No callbacks: put and get must be given.
+// An empty struct; the program must set put and get.
 #define LEEWAY_STORE_CALLBACKS_INIT \
   { sizeof(leeway_store_callbacks), NULL, NULL, NULL, NULL, NULL }
 
@@ -42,11 +42,11 @@ typedef struct leeway_store_callbacks {
 // not called then.
 LEEWAY_C_EXPORT leeway_status leeway_rendezvous_create(const leeway_store_callbacks* callbacks,
                                                        leeway_rendezvous** store);
-// Owns a TCP server at "host:port", "[v6]:port" or ":port" until the handle is freed and no
-// communicator needs it. With port 0 the system chooses one.
+// Starts a TCP server at "host:port", "[v6]:port" or ":port". It runs until the handle is freed and
+// no communicator needs it. With port 0 the system chooses one.
 LEEWAY_C_EXPORT leeway_status leeway_rendezvous_serve_tcp(const char* address,
                                                           leeway_rendezvous** store);
-// A client of the server at "host:port", which need not be there yet.
+// Makes a client of the TCP server at "host:port". The server may start later.
 LEEWAY_C_EXPORT leeway_status leeway_rendezvous_connect_tcp(const char* address,
                                                             leeway_rendezvous** store);
 // Credentials that decide who may connect to a TCP server; the same on both sides. Strings are
@@ -67,13 +67,13 @@ typedef struct leeway_tcp_security {
 // Like leeway_rendezvous_serve_tcp(), but only for clients that prove that they are members.
 LEEWAY_C_EXPORT leeway_status leeway_rendezvous_serve_tcp_secure(
     const char* address, const leeway_tcp_security* security, leeway_rendezvous** store);
-// Like leeway_rendezvous_connect_tcp(), for such a server.
+// Makes a client of a server that leeway_rendezvous_serve_tcp_secure() started.
 LEEWAY_C_EXPORT leeway_status leeway_rendezvous_connect_tcp_secure(
     const char* address, const leeway_tcp_security* security, leeway_rendezvous** store);
-// Uses a folder that all ranks see.
+// Makes a store of a folder that all ranks see.
 LEEWAY_C_EXPORT leeway_status leeway_rendezvous_in_folder(const char* folder,
                                                           leeway_rendezvous** store);
-// Uses the memory of this process, for ranks that are threads.
+// Makes a store in the memory of this process, for ranks that are threads.
 LEEWAY_C_EXPORT leeway_status leeway_rendezvous_in_process(leeway_rendezvous** store);
 
 // The "host:port" of a TCP store, to connect to. Empty for other stores. Valid until the handle is

@@ -93,17 +93,17 @@ LEEWAY_C_EXPORT void leeway_report_free(leeway_report* report);
 // Gives the figures of the operation.
 LEEWAY_C_EXPORT leeway_status leeway_report_get(const leeway_report* report,
                                                 leeway_report_summary* summary);
-// Gives the report of peer `index`, 0 .. peer_count - 1, by rank.
+// Gives the report of peer `index`, 0 .. peer_count - 1, in order of rank.
 LEEWAY_C_EXPORT leeway_status leeway_report_peer(const leeway_report* report, size_t index,
                                                  leeway_peer_report* peer);
 // Gives the report of message `index`, 0 .. message_count - 1, in the caller's order.
 LEEWAY_C_EXPORT leeway_status leeway_report_message(const leeway_report* report, size_t index,
                                                     leeway_message_report* message);
-// Gives the codec of the reduce half, or of the only half; what `automatic` chose.
+// Gives the codec of the reduce half, or of the only half. For `automatic` it is the one chosen.
 LEEWAY_C_EXPORT leeway_status leeway_report_codec(const leeway_report* report,
                                                   leeway_codec_options* codec);
-// Gives histogram[k], the packets with exactly k contributors, k = 0 .. ranks. Copies `capacity`
-// entries at most; `count` is the number of entries that there are.
+// Gives histogram[k], the number of packets with exactly k contributors, k = 0 .. ranks. Copies
+// `capacity` entries at most; `count` is the number of entries that there are.
 LEEWAY_C_EXPORT leeway_status leeway_report_contributors(const leeway_report* report,
                                                          uint64_t* histogram, size_t capacity,
                                                          size_t* count);

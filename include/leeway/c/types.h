@@ -62,7 +62,7 @@ typedef struct leeway_blocks {
   const size_t* displacements;  // offsets in elements; NULL if blocks are adjacent
 } leeway_blocks;
 
-// As a deadline: none. The call ends when it is done or when a peer is dead.
+// A deadline that never comes. The call ends when it is done or when a peer is dead.
 #define LEEWAY_NO_DEADLINE INT64_MAX
 
 #ifdef __cplusplus

@@ -12,21 +12,22 @@ extern "C" {
 // thread.
 typedef struct leeway_work leeway_work;
 
-// Called once. It should only queue further work, and must not block. It may start operations and
-// free handles, also its own communicator, which is then aborted.
+// A callback, called once. It should only queue further work, and must not block. It may start
+// operations and free handles, even its own communicator, which is then aborted.
 typedef void (*leeway_done_callback)(void* user);
 
 // Returns 1 if leeway_work_wait() would return at once, else 0. Does not drive progress. Returns 0
 // for NULL.
 LEEWAY_C_EXPORT int32_t leeway_work_done(const leeway_work* work);
-// The same, but takes part in the work first, if no other thread drives. Never blocks.
+// Like leeway_work_done(), but takes a step of progress first, if no other thread drives. Never
+// blocks.
 LEEWAY_C_EXPORT int32_t leeway_work_test(leeway_work* work);
 // Drives progress until the operation is done, then returns its outcome; repeated calls return the
 // same. `report` may be NULL. Called in a callback, it returns LEEWAY_INVALID_ARGUMENT unless the
 // operation is done.
 LEEWAY_C_EXPORT leeway_status leeway_work_wait(leeway_work* work, leeway_report* report);
-// Calls `callback` when the operation is done: on the thread that finds that out, or at once if it
-// is done already.
+// Calls `callback` when the operation is done: at once if it is done already, else on the thread
+// that finds it done.
 LEEWAY_C_EXPORT leeway_status leeway_work_on_done(leeway_work* work, leeway_done_callback callback,
                                                   void* user);
 // Drives progress until all are done. Returns the first error, in the order of `works`. Entries

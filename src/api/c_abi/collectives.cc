@@ -25,7 +25,8 @@ Result<View> view_of(const char* name, const Tensor& tensor, bool used = true) {
   return View(tensor.data, tensor.count, *type);
 }
 
-// Blocks with one count, and one displacement if there are any, for each rank of the group.
+// Returns the blocks in C++ form: one count for each rank, and one displacement for each if there
+// are any.
 Result<Blocks> view_of(const leeway_blocks& blocks, const Communicator& communicator) {
   if (blocks.counts == nullptr)
     return Status::error(StatusCode::kInvalidArgument, "leeway_blocks.counts is NULL");
@@ -41,7 +42,7 @@ bool touches_tensors(const CollectiveOptions& how) {
   return how.source == nullptr && how.sink == nullptr;
 }
 
-// Calls `start` with both views, or returns the error of one.
+// Calls `start` with views of both tensors. Returns an error if a tensor has none.
 template <typename Start>
 Result<Work> with_views(const CollectiveOptions& how, const leeway_const_tensor& input,
                         const leeway_tensor& output, Start&& start, bool input_used = true,
@@ -53,7 +54,7 @@ Result<Work> with_views(const CollectiveOptions& how, const leeway_const_tensor&
   return start(*from, *to);
 }
 
-// Collectives of a communicator are numbered, and messages are not.
+// Collectives take a number, even if they are refused (counted()). Messages have none.
 enum class Kind : std::uint8_t { collective, message };
 
 // Starts an operation: `start` makes its Work from the communicator, the options and the
@@ -85,7 +86,7 @@ leeway_status run(const char* function, leeway_communicator* communicator,
   });
 }
 
-// Hands out an operation that has begun.
+// Starts an operation and hands out its handle.
 template <Kind kind = Kind::collective, typename Start, typename... Arguments>
 leeway_status run_async(const char* function, leeway_communicator* communicator,
                         const leeway_collective_options* options, leeway_work** work, Start* start,
@@ -211,7 +212,7 @@ Result<Work> start_recv(Communicator& on, const CollectiveOptions& how, const le
   return on.recv_async(*view, peer, how);
 }
 
-// Reads an array of messages whose structs may be of another version of the header.
+// Starts an exchange. The structs of `messages` may be of another version of the header.
 Result<Work> start_exchange(Communicator& on, const CollectiveOptions& how,
                             const leeway_message* messages, std::size_t count) {
   LEEWAY_C_TRY(must_be_there("leeway_exchange", "messages", messages, count));

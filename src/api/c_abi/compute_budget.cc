@@ -85,7 +85,7 @@ leeway_compute_statistics struct_of(const ComputeStatistics& statistics) {
   return out;
 }
 
-// A getter's value, or `otherwise` for NULL.
+// Returns what `get` returns, or `otherwise` if `budget` is NULL.
 template <typename Value, typename Get>
 Value get_or(const leeway_compute_budget* budget, Value otherwise, Get&& get) {
   return budget != nullptr ? static_cast<Value>(get(*budget->value)) : otherwise;

@@ -31,16 +31,16 @@ struct leeway_value {
 
 namespace leeway::c_abi {
 
-// Moves a call's report to the caller's, if there is one. Returns the call's error if it failed.
+// Moves the report of a call to `report`, which may be null. Returns the call's error if it failed.
 inline Status keep(Result<CollectiveReport> outcome, leeway_report* report) {
   if (!outcome.ok()) return outcome.status();
   if (report != nullptr) report->value = std::move(*outcome);
   return Status();
 }
 
-// Returns the result of checking a collective call's arguments. A call that is refused by it still
-// takes its number, and fails on the peers, as a collective that every route refuses, since it has
-// no memory. The peers would otherwise take this rank's next call for it.
+// Returns `check`, the result of checking a collective's arguments. A refused collective must still
+// take its number, or peers would match their call with this rank's next one. So a call without
+// memory is started in its place, which fails on all ranks.
 inline Status counted(leeway_communicator* communicator, const Status& check) {
   const TensorView nowhere(nullptr, 1, DataType::f32);
   if (!check.ok() && communicator != nullptr)

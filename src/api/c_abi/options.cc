@@ -64,7 +64,7 @@ Result<Scalar> scalar_of(const leeway_scalar* given) {
   }
 }
 
-// A span of the caller's memory. NULL is allowed if it is empty.
+// A span of the caller's memory, which may be NULL if `count` is 0.
 template <typename T>
 Result<std::span<T>> span_of(const char* name, T* data, std::size_t count) {
   if (data != nullptr) return std::span<T>(data, count);
@@ -226,7 +226,7 @@ Result<Call> call_of(const leeway_collective_options* given) {
   CollectiveOptions& options = call.options;
   options.op = *op;
   options.factor = *factor;
-  // best_effort() has a loss_max of 1, so that a program need not repeat it.
+  // Best effort means a loss_max of 1, which a C program need not set.
   options.delivery = {*delivery, *delivery == Delivery::Kind::best_effort ? 1.0 : read->loss_max,
                       duration_of(read->deadline_ns)};
   options.spread = *spread;

@@ -8,8 +8,8 @@
 
 namespace leeway::c_abi {
 
-// Converts a number to an enum class with `count` values that count from 0. `what` names it in the
-// error.
+// Converts a number to an enum class whose `count` values count from 0. The error of another number
+// begins with `what`.
 template <typename Enum>
 Result<Enum> enum_of(const char* what, std::int32_t number, int count) {
   if (number >= 0 && number < count) return static_cast<Enum>(number);

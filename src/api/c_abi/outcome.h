@@ -12,12 +12,11 @@ namespace leeway::c_abi {
 // Stores the text of a failure for this thread, and returns its code.
 leeway_status settle(const Status& status);
 
-// The reverse: makes a Status of the code that the program's callback returned and the text that it
-// left.
+// Makes a Status of the code that a callback of the program returned, and of the text that the
+// callback left by leeway_fail().
 Status status_of(leeway_status code, const char* callback);
 
-// Runs the body of a C function, which takes the function's name and returns a Status. Exceptions
-// become codes and do not leave it.
+// Runs `body`, the body of the C function `function`. Exceptions become status codes.
 template <typename Body>
 leeway_status guarded(const char* function, Body&& body) noexcept {
   try {
@@ -37,13 +36,14 @@ inline Status must_be_there(const char* function, const char* name, const void* 
   return Status::error(StatusCode::kInvalidArgument, "%s: %s is NULL", function, name);
 }
 
-// The same for a span, which may be null if it has no elements.
+// Like must_be_there() above, for an array, which may be null if it has no elements.
 inline Status must_be_there(const char* function, const char* name, const void* data,
                             std::size_t count) {
   return count == 0 ? Status() : must_be_there(function, name, data);
 }
 
-// Checks the caller's pointer to a handle. The handle is NULL until the call succeeds.
+// Checks `out`, where the caller wants a handle, and clears it: the handle stays NULL unless the
+// call succeeds.
 template <typename Handle>
 Status clear(const char* function, const char* name, Handle** out) {
   if (Status status = must_be_there(function, name, out); !status.ok()) return status;

@@ -71,7 +71,7 @@ Status hand_out(std::shared_ptr<Store> made, leeway_rendezvous** store) {
   return Status();
 }
 
-// Hands out the store at a TCP address that `make` returns.
+// Calls `make` with a TCP address, and hands out the store that it returns.
 template <typename Make>
 leeway_status tcp_store(const char* function, const char* address, leeway_rendezvous** store,
                         Make&& make) {

@@ -10,8 +10,8 @@
 
 namespace leeway::c_abi {
 
-// Largest struct. All versions of all structs are whole words and far smaller than this, so any
-// other size was never set.
+// Largest struct. All versions of all structs are whole words and far smaller than this, so a
+// program that gives any other size has not set it.
 inline constexpr std::size_t kStructBytesMax = 4096;
 
 inline Status check_size(const char* name, std::size_t size) {

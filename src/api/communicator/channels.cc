@@ -17,7 +17,7 @@
 #include "transport/fault/fault_transport.h"
 
 namespace leeway::internal {
-// Marks that this thread is in abort(). Callbacks that abort() calls may destroy the communicator.
+// Marks that this thread is in abort(), whose callbacks may destroy the communicator.
 class Channels::Aborting {
  public:
   explicit Aborting(Channels& channels) : channels_(&channels), outer_(innermost) {
@@ -31,8 +31,8 @@ class Channels::Aborting {
     if (channels_ != nullptr) --channels_->aborting_;
   }
 
-  // Waits until no other thread is in abort(). This thread's own calls of abort() are not waited
-  // for: the destructor runs inside them.
+  // Waits until no other thread is in abort(). Does not wait for this thread's own calls of
+  // abort(), inside which the destructor runs.
   static void await_others(Channels& channels) {
     int own = 0;
     for (Aborting* one = innermost; one != nullptr; one = one->outer_) {
@@ -69,7 +69,7 @@ void Channels::go_near(std::shared_ptr<NearRoute> near) {
   routes_.insert(routes_.begin(), near_.get());
 }
 
-// A call with wrong arguments goes to the last route, which tells peers so.
+// A call with wrong arguments goes to the last route, which tells peers that it is refused.
 Route& Channels::route_of(const collective::OperationSpec& spec, std::size_t first) const {
   for (std::size_t i = first; i + 1 < routes_.size() && !forked(); ++i) {
     if (!routes_[i]->takes(spec)) continue;
@@ -138,7 +138,7 @@ std::unique_ptr<Channel> Lineage::derive(const Parent& parent, const Options& op
   config.epoch = epoch;
   config.names.assign(names.begin(), names.end());
   config.seed = keyed_hash(parent.config.seed, epoch, 0, 0, 0);
-  // A multicast for some of the ranks would be heard by all others, too.
+  // Some of the ranks use no multicast, because all other ranks would receive it, too.
   config.multicast &= config.size == parent.config.size;
   return open_channel(options, parent.driver, config, std::move(slots));
 }
@@ -232,7 +232,7 @@ Result<std::shared_ptr<driving::Driver>> make_driver(const Options& options, Tra
     transport = with_memory(std::move(transport), layers.mixed);
     if (layers.mixed != nullptr) meet_by_memory(*group, self, slots, *layers.mixed);
   }
-  // Further lanes send within the share of the first.
+  // Further lanes send within the share of lane 0.
   const congestion::Settings congestion = lane == 0 ? settings_of(options) : congestion::Settings();
   if (!options.faults.any()) {
     return driving::Driver::start(kind, observe::traced(std::move(transport), options), congestion,

@@ -1,5 +1,4 @@
-// What stands behind a Communicator: the routes by which its calls go (route.h), and the channels
-// of its datagrams.
+// The routes by which the calls of a communicator go (route.h), and the channels of its datagrams.
 #pragma once
 
 #include <atomic>
@@ -22,8 +21,8 @@ class Channels;
 class NearRoute;
 class SiteRoute;
 
-// Source for communicators of the same ranks, or of a part of them. It may outlive the communicator
-// that it was made from.
+// Makes communicators of all or some ranks of an existing one, the parent. It may outlive the
+// parent.
 class Lineage {
  public:
   explicit Lineage(const Channels& parent);
@@ -32,8 +31,8 @@ class Lineage {
   int size() const { return lanes_[0].config.size; }
 
   // Makes a communicator of these ranks of the parent, in this order; this process must be among
-  // them. `epoch`: equal on all of them, never 0. `names`: for each new rank, the number that texts
-  // show; if empty, texts show the new rank. May be called on any thread.
+  // them. `epoch`: equal on all these ranks, never 0. `names`: for each new rank, the number that
+  // texts show; if empty, texts show the new rank. May be called on any thread.
   std::unique_ptr<Channels> derive(const Options& options, std::span<const Rank> ranks,
                                    std::uint32_t epoch, std::span<const Rank> names = {}) const;
 
@@ -58,7 +57,7 @@ class Channels {
  public:
   explicit Channels(std::unique_ptr<Channel> datagrams);
 
-  // Closes all channels at the same time: each may have to wait for peers.
+  // Closes all channels at the same time, because each may have to wait for peers.
   ~Channels();
 
   // Configuration of lane 0.
@@ -68,7 +67,7 @@ class Channels {
 
   // Lane 0 of the datagrams.
   Channel& datagrams() { return datagrams_.first(); }
-  // As driving::Channel::forked().
+  // Returns true in a forked child, where calls fail.
   bool forked() const { return datagrams_.first().forked(); }
   const std::shared_ptr<CallOrder>& order() const { return order_; }
 
@@ -78,7 +77,7 @@ class Channels {
     datagrams_.add(std::move(further));
   }
   int lanes() const { return static_cast<int>(datagrams_.lanes().size()); }
-  // From now on, sends large calls inside sites and between them. `far` is as in site_route.h.
+  // From now on, sends large calls inside sites and between them. `far`: see SiteRoute.
   void go_by_sites(const collective::SiteMap& sites, const Options& options, bool far);
   // From now on, sends the calls that `near` takes through memory that all ranks map.
   void go_near(std::shared_ptr<NearRoute> near);
@@ -86,35 +85,35 @@ class Channels {
   // Starts a call for a caller that does not wait.
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
   Result<CollectiveReport> run(const collective::OperationSpec& spec);
-  // Like Route::hold() and Route::start(), on the first route after memory that takes the call.
-  // `place`: the collective's place among all collectives of the communicator.
+  // Like Route::hold() and Route::start(), on the first route that takes the call and is not
+  // memory. `place`: the collective's place among all collectives of the communicator.
   Route::StandIns hold_past_memory(const collective::OperationSpec& spec, Channel::Place place) {
     return route_of(spec, past_memory()).hold(spec, place);
   }
   std::shared_ptr<WorkState> start_past_memory(const collective::OperationSpec& spec,
                                                Channel::Place place);
-  // All ranks must call this, in the order of their calls. Returns ordinary memory if there is none
-  // that all ranks share.
+  // All ranks must call this, in the order of their calls. If they share no memory, returns
+  // ordinary memory.
   Result<std::shared_ptr<near::Region>> allocate(std::size_t bytes);
 
-  // Keeps an object until this communicator has gone. With keep() the object lives until all
-  // communicators derived from this one have gone, too.
+  // keep_alone() keeps an object until this communicator has gone; keep(), until all communicators
+  // derived from it have gone, too.
   void keep_alone(std::shared_ptr<void> thing) { kept_alone_.push_back(std::move(thing)); }
   void keep(std::shared_ptr<void> thing) { kept_.push_back(std::move(thing)); }
 
-  // Returns how many times shrink() was called before to make this group. Only its members make the
-  // group, so all of them count alike.
+  // Returns how many times shrink() has made this group before. Only its members make a group, so
+  // all of them count alike.
   std::uint32_t count_shrink(std::uint64_t group);
 
   // As Communicator::notify_payload().
   void ring() { datagrams().ring(); }
 
-  // The destructor waits for calls of abort() on other threads. A call that abort() ends may return
-  // before abort() does, and its caller may destroy the communicator.
+  // Fails all calls. A call that abort() ends may return before abort() does, and its caller may
+  // then destroy the communicator. So the destructor waits until no other thread is in abort().
   void abort(const char* how = driving::kAborted);
-  // Does abort()'s part for all routes but memory. It does not wait.
+  // Aborts all routes but memory. It does not wait.
   void abort_past_memory(const char* how);
-  // As DatagramRoute::state(). In the child of a fork calls fail.
+  // Like DatagramRoute::state(), but kUnavailable in a forked child.
   StatusCode state() const;
   Status status() const;
   bool peer_left() const;
@@ -131,8 +130,9 @@ class Channels {
   // Returns the first route that takes the call, from routes_[first] on.
   Route& route_of(const collective::OperationSpec& spec, std::size_t first) const;
   std::size_t past_memory() const { return near_ == nullptr ? 0 : 1; }
-  // Takes a place for a collective that does not go through memory. Returns nullopt for messages,
-  // and if there is only one route and lane: the channel then numbers the calls.
+  // Takes the next place in the order of collectives, for a route that leaves this to its caller.
+  // Returns nullopt for messages, and if there is only one route and lane: the channel then numbers
+  // the calls.
   Channel::Place take_place(const collective::OperationSpec& spec);
 
   std::vector<std::shared_ptr<void>> kept_;
@@ -153,13 +153,14 @@ inline congestion::Settings settings_of(const Options& options) {
 }
 
 // Returns the bytes that may be in flight to a peer whose system queues `receive_buffer_bytes` for
-// all its senders together. It is more if this process is paced.
+// all its senders together. Congestion control raises the number.
 std::size_t window_to(const Options& options, std::size_t receive_buffer_bytes, int size);
 
-// Makes a driver over a connected transport, with the faults of the options, if any, between them.
-// `self`: this process's slot, by which the faults know it. `group`: its ranks are the slots. With
-// its keys the driver seals for them, and it may share memory with those of this host. With null,
-// the driver does neither. `lane`: each lane has its own keys for a pair of processes.
+// Makes a driver over a connected transport. Injected faults, if the options ask for any, lie
+// between the two, and know this process as slot `self`. The ranks of `group` are the transport's
+// slots. If the group has keys, the driver seals for it; it may share memory with ranks of this
+// host. Without a group the driver does neither. `lane`: each lane has its own keys for a pair of
+// processes.
 Result<std::shared_ptr<driving::Driver>> make_driver(const Options& options, TransportKind kind,
                                                      Rank self,
                                                      std::unique_ptr<DatagramTransport> transport,
@@ -172,7 +173,7 @@ std::unique_ptr<Channel> open_channel(const Options& options,
                                       std::shared_ptr<driving::Driver> driver,
                                       protocol::EndpointConfig config, std::vector<Rank> slots);
 
-// Makes the first channel on a driver of its own, whose slots are the ranks.
+// Makes a driver whose slots are the ranks, and the first channel on it.
 Result<std::unique_ptr<Channel>> make_channel(const Options& options, TransportKind kind,
                                               const protocol::EndpointConfig& config,
                                               std::unique_ptr<DatagramTransport> transport,

@@ -14,8 +14,8 @@ using collective::OperationSpec;
 
 Communicator::Communicator(const Options& options, std::unique_ptr<internal::Channels> channels)
     : options_(options), channels_(std::move(channels)) {}
-// A channel in a forked child belongs to the parent: its threads, its locks, and a socket that both
-// processes have. So the destructor leaks the channels there.
+// In a forked child the channels are the parent's: their threads and locks, and a socket that both
+// processes have. So the destructor leaks them there.
 Communicator::~Communicator() {
   if (channels_->forked())
     (void)new (std::nothrow) std::shared_ptr<internal::Channels>(std::move(channels_));
@@ -110,7 +110,7 @@ OperationSpec uneven_all_to_all(ConstTensorView input, const Blocks& input_block
   return spec;
 }
 
-// For operations with only one side.
+// Tensors of operations that have no input, or no output.
 const ConstTensorView no_input{nullptr, 0, DataType::f32};
 const TensorView no_output{nullptr, 0, DataType::f32};
 

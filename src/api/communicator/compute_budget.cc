@@ -76,7 +76,8 @@ struct ComputeBudget::Impl {
     return stop;
   }
 
-  // Handles exchanges before the step's clock starts. The window's wall time ends at that moment.
+  // Handles the exchange that is due, then starts the step's clock. At that moment the wall time of
+  // a window ends.
   bool begin_step() {
     const std::uint64_t step = gate.steps_begun();
     const Stage due = agreement ? agreement->due(step) : Stage::none;
@@ -98,7 +99,7 @@ struct ComputeBudget::Impl {
         communicator.all_reduce_async(values, exact_options(op, options.exchange_deadline)));
   }
 
-  // Rarely waits: the exchange began steps ago.
+  // Takes the results. Rarely waits, because the exchange began some steps ago.
   bool finish_exchange() {
     bool waited = false;
     Status problem;
@@ -133,7 +134,7 @@ struct ComputeBudget::Impl {
     if (automatic()) gate.set_threshold(agreement->threshold());
   }
 
-  // Number of the first micro-batch of the current step, or of the last one between steps.
+  // Number of the first micro-batch of the current step; between steps, of the last step.
   std::uint64_t first_micro_batch() const {
     if (gate.steps_begun() == 0) return 0;
     if (options.compensation != DropCompensation::requeue)
@@ -174,8 +175,8 @@ MicroBatchRange ComputeBudget::dropped() const {
   return {micro_batch(), impl_->options.micro_batches - completed()};
 }
 
-// The steps needed are steps_planned times planned/completed of all ranks so far, rounded up. Whole
-// numbers make them equal on all ranks.
+// With compensation, steps_planned times planned/completed of all ranks so far are needed, rounded
+// up. Whole numbers make the result equal on all ranks.
 std::uint64_t ComputeBudget::steps_due(std::uint64_t steps_planned) const {
   const ComputeCounts& global = impl_->global;
   std::uint64_t steps = steps_planned;
@@ -217,8 +218,8 @@ Status ComputeBudget::status() const {
 Status ComputeBudget::synchronize() {
   const CollectiveOptions exactly = exact_options(ReduceOp::sum, impl_->options.exchange_deadline);
   if (impl_->gate.in_step()) {
-    // The refused call still takes its place, so that the peers' calls fail and the next ones
-    // match.
+    // The refused call takes its place by this all_reduce, which fails: the peers' calls then fail,
+    // too, and the next ones match.
     (void)impl_->communicator.all_reduce(TensorView(nullptr, 1, DataType::f64), exactly);
     return refused(impl_->communicator.rank(),
                    "synchronize() within a step; call it when next_micro_batch() said no");

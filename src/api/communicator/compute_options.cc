@@ -15,7 +15,7 @@ using budget::kMicroBatchesMax;
 using budget::kWindowStepsMax;
 using budget::ThresholdAgreement;
 
-// Waits at least this long, for ranks that start late.
+// Least deadline of the check between ranks, because some ranks start late.
 constexpr Duration kPatience = std::chrono::seconds(1);
 
 Status validate(Rank self, const ComputeBudgetOptions& options) {
@@ -90,7 +90,7 @@ Status refused(Rank self, const char* format, ...) {
 Status agree_on(const ComputeBudgetOptions& options, Communicator& communicator) {
   const Rank self = communicator.rank();
   const Status own = validate(self, options);
-  // Values to be maximised: each option and its negative; then the rank that refuses.
+  // Reduced by max: each option and its negative, to find differences; then the rank that refuses.
   std::array<double, 2 * kCount + 1> largest;
   for (std::size_t i = 0; i < kCount; ++i) {
     largest[2 * i] = kAgreed[i].value(options);

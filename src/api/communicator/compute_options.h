@@ -18,8 +18,8 @@ inline CollectiveOptions exact_options(ReduceOp op, Duration deadline) {
   return {.op = op, .delivery = exact(deadline)};
 }
 
-// Collective. Returns ok if all ranks' options are valid, and equal where they must be. A rank that
-// refuses its own takes part, so that the others hear of it at once.
+// Collective. Returns ok if all ranks' options are valid, and equal where they must be. A rank
+// whose own options are invalid takes part, so that the others hear of it at once.
 Status agree_on(const ComputeBudgetOptions& options, Communicator& communicator);
 
 }  // namespace leeway::internal

@@ -158,8 +158,8 @@ Result<std::shared_ptr<const keys::Secrets>> read_secrets(const Options& options
   return keys::read_credentials(rendezvous::credentials_of(options));
 }
 
-// Returns the shared endpoint's identity, or one for this communicator alone. Returns null without
-// a secret.
+// Returns the identity of the endpoint of `seat`, or one for this communicator alone. Returns null
+// without a secret.
 Result<std::shared_ptr<const keys::OwnIdentity>> identity_of(
     internal::UdpEndpoint::Seat* seat, const std::shared_ptr<const keys::Secrets>& secrets) {
   if (seat != nullptr) return seat->identity();
@@ -187,14 +187,14 @@ void log_obstacles(const std::vector<rendezvous::TransportOffer>& offers, rendez
   }
 }
 
-// Adds to an error about descriptors, threads or memory which rank lacks them.
+// Adds this rank's number to an error that says that descriptors, threads or memory ran out.
 Status no_sockets(const Options& options, const Status& status) {
   if (status.code() != StatusCode::kResourceExhausted) return status;
   return Status::error(status.code(), "rank %d cannot open its sockets: %s",
                        options.rank.value_or(0), status.c_str());
 }
 
-// Joins over this host's transports.
+// Joins the group over the transports that this host has.
 Result<std::unique_ptr<internal::Channels>> join_over_host(Options& options, std::stop_token stop,
                                                            rendezvous::Log& log) {
   if (Status status = keys::check_random(); !status.ok()) return status;
@@ -251,7 +251,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const Options& option
   auto channels = without_exceptions(
       place.c_str(), [&] { return join_over_host(chosen, exit_stop.token(), log); });
   if (!channels.ok()) {
-    // The caller has the error, too. This line helps if a program does not show it.
+    // The caller gets the error, too. This line helps if a program does not show it.
     log.print(rendezvous::LogLevel::info, "not joined", "not joined \"%s\": %s",
               options.communicator_name.c_str(), channels.status().c_str());
     return channels.status();
@@ -315,7 +315,7 @@ Result<std::vector<std::unique_ptr<Communicator>>> Communicator::create_inproc(
           communicators.emplace_back(
               new Communicator(checked, std::make_unique<internal::Channels>(std::move(*driver))));
         }
-        // Finds out which ranks hear each rank: a rank multicasts only to those.
+        // Finds out which ranks receive this rank's multicast, because it multicasts only to those.
         for (auto& communicator : communicators) {
           if (config.multicast) (void)communicator->channels_->datagrams().deaf_to_multicast();
         }

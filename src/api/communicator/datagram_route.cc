@@ -11,14 +11,14 @@ namespace {
 
 using collective::OperationSpec;
 
-// Stream tag of the keyed hash (base/philox.h): injected faults.
+// Stream tag of the keyed hash (base/philox.h) that seeds injected faults of lanes.
 constexpr std::uint32_t kLaneFaultStream = 0x4C000000;
 
-// Least bytes of a slice. 1 MiB takes a third of a millisecond at 25 Gb/s. That is ten times the
-// cost of beginning it on another thread and hearing that it is done.
+// Least bytes of a slice. At 25 Gb/s 1 MiB takes a third of a millisecond. That is ten times the
+// cost of starting a slice on another thread and hearing that it is done.
 constexpr std::size_t kSliceBytes = std::size_t{1} << 20;
 
-// A call in progress. If a slice fails, so does the call, and the other slices end.
+// A call in slices, in progress. If one slice fails, the call fails and the other slices end.
 struct Call {
   Call(const OperationSpec& spec, int size, std::size_t slices)
       : work(std::make_shared<WorkState>(spec)),
@@ -35,7 +35,7 @@ struct Call {
     driving::Driver::end(part, failure, blame);
   }
 
-  // Called by the lane's thread that finds a slice done.
+  // Called when a slice is done, by the thread of its lane.
   void on_done(const WorkState& part) {
     std::vector<std::shared_ptr<WorkState>> others;
     bool last = false;
@@ -91,7 +91,7 @@ void DatagramRoute::add(std::vector<std::unique_ptr<Channel>> further) {
 }
 
 // Returns the number of slices into which all ranks cut this call. A call with wrong arguments goes
-// whole to lane 0, which tells peers so.
+// whole to lane 0, which tells peers that it is refused.
 std::size_t DatagramRoute::slices(const OperationSpec& spec, Channel::Place place) const {
   const protocol::EndpointConfig& config = first().config();
   if (lanes_.size() == 1 || !place || !collective::validate(spec, config.self, config.size).ok())
@@ -116,7 +116,7 @@ std::shared_ptr<WorkState> DatagramRoute::start(const OperationSpec& spec, Chann
   std::shared_ptr<WorkState> work = call->work;
   work->driver = first().driver();
   work->request.submitted = driving::steady_now();
-  // The caller may drive lane 0 next, so the others begin first.
+  // Lane 0 begins last, because the caller may drive it next.
   for (std::size_t i = parts; i-- > 0;) {
     const auto part = lanes_[i]->start(call->sliced.slice(i), place);
     call->on_begun(i, part);

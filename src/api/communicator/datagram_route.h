@@ -34,7 +34,8 @@ class DatagramRoute final : public Route {
                                Channel::Place place) override;
   void abort(const char* how) override;
   void close(std::vector<std::function<void()>>& closing) override;
-  // Names of rows of lane 1 begin with "lane1_". They count for the whole process on that lane.
+  // Adds all lanes' counters. The names of lane 1's begin with "lane1_"; they count for the whole
+  // process on that lane.
   void add_counters(Channel::Counters& rows) override;
 
   // Returns the first state of all lanes that is not kOk.

@@ -20,7 +20,7 @@ namespace {
 
 using rendezvous::LogLevel;
 
-// Least time for proofs, even if the meeting took all of join_timeout.
+// Least time for proving paths, even if the meeting took all of join_timeout.
 constexpr Duration kProofTimeMin = std::chrono::seconds(1);
 
 class Joining {
@@ -88,7 +88,7 @@ Result<std::unique_ptr<Channels>> Joining::run() {
   return std::move(channels_);
 }
 
-// All ranks have the same table, so all decide alike.
+// All ranks have the same table, so all choose the same congestion control.
 void Joining::decide_congestion() {
   if (options_.congestion != CongestionControl::automatic) return;
   const std::string why = rendezvous::why_far(group_);
@@ -97,8 +97,7 @@ void Joining::decide_congestion() {
     log_.print(LogLevel::info, "congestion", "congestion control wan: %s", why.c_str());
 }
 
-// Moves to the address where the meeting showed this rank to be reached, which may not be the one
-// it guessed.
+// If peers reach this rank at another address than it guessed, moves its socket to that address.
 Status Joining::go_where_told() {
   const rendezvous::GroupTransport& lane = group_.datagrams;
   if (lane.kind != TransportKind::udp || !candidates_.local.may_move) return Status();
@@ -149,7 +148,7 @@ void Joining::log_memory() {
              obstacles.c_str());
 }
 
-// Memory that is asked for by name must connect all ranks; else all of them fail.
+// If shared memory was asked for by name, it must connect all ranks; otherwise all of them fail.
 Status Joining::check_shared() {
   if (options_.transport != TransportKind::shm || candidates_.local.size == 1) return Status();
   const bool shared = channels_->datagrams().kind() == TransportKind::shm;
@@ -165,7 +164,7 @@ Status Joining::check_shared() {
                        unsigned{candidates_.local.rank}, why.c_str());
 }
 
-// Proves that every rank is heard over the candidate, which is connected.
+// Opens a channel over the candidate, which is connected, and proves that every rank is heard.
 Result<std::unique_ptr<Channel>> Joining::drive(rendezvous::Candidate& candidate) const {
   const rendezvous::GroupTransport& lane = group_.datagrams;
   const Instant end = driving::steady_now() + time_left();
@@ -187,7 +186,7 @@ Result<std::unique_ptr<Channel>> Joining::drive(rendezvous::Candidate& candidate
   config.multicast = options_.multicast && candidate.limits().multicast;
   if (lane.kind == TransportKind::udp && measures_size() && !options_.multicast &&
       may_share_memory(options_) && all_may_share(group_)) {
-    // Shortened below unless memory connects all ranks.
+    // The length for memory; shortened below unless memory connects all ranks.
     config.datagram_bytes = transport::kNearDatagramBytes;
   }
   for (const auto& member : lane.members) {
@@ -206,8 +205,7 @@ Result<std::unique_ptr<Channel>> Joining::drive(rendezvous::Candidate& candidate
   const Duration proof_time = std::min(patience_until(end), kPathProofTime);
   if (Status status = (*channel)->prove_paths(proof_time, tell); !status.ok()) return status;
   (*channel)->prove_memory();
-  // WIRE 10.4
-  // Decided from what all ranks know alike, because a short length may be set on one rank only.
+  // WIRE 10.4. Decided by what all ranks know, because one rank alone may have set a short length.
   const bool may_be_long =
       all_may_share(group_) || lane.datagram_bytes > protocol::kBaseDatagramBytes;
   if (lane.kind == TransportKind::udp && config.size > 1 && may_be_long) {
@@ -264,7 +262,7 @@ Status Joining::use_lanes() {
   return status;
 }
 
-// All ranks vote or none does: that follows from the table that all have.
+// The condition follows from the table that all ranks have, so all of them vote or none does.
 Status Joining::go_near() {
   if (group_.datagrams.kind != TransportKind::udp || candidates_.local.size == 1 ||
       !all_may_share(group_)) {
@@ -284,7 +282,7 @@ Status Joining::go_near() {
   return Status();
 }
 
-// All ranks have the same table, so all decide alike.
+// All ranks have the same table, so all make this route or none does.
 void Joining::go_by_sites() {
   if (group_.sites.empty()) return;
   const auto map = collective::SiteMap::of(group_.sites, candidates_.local.rank);

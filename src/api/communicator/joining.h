@@ -22,7 +22,7 @@ Result<std::unique_ptr<Channels>> join(Options& options, rendezvous::Candidates 
 // time. A path that has passed no datagram by then is blocked.
 inline constexpr Duration kPathProofTime = std::chrono::seconds(10);
 
-// Logs the facts known of each path that failed.
+// Returns a function that logs the known facts about each path that failed.
 Channel::TellPath tell_paths(rendezvous::Log& log);
 
 // Votes over the datagrams. All ranks must call it at the same place in the order of their calls.

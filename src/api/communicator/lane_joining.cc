@@ -19,8 +19,8 @@ namespace {
 
 using rendezvous::LogLevel;
 
-// Keys the seeds of lanes. Each lane numbers its calls from 0, and must not draw the random numbers
-// of another.
+// Stream tag for the lanes' seeds. All lanes number their calls from 0, so with one seed they would
+// draw the same random numbers.
 constexpr std::uint32_t kLaneStream = 0x4C000001;
 
 // A rank's description of one of its lanes for the others (WIRE 7.19).
@@ -121,7 +121,7 @@ Status LaneJoining::open_one(int lane) {
   return Status();
 }
 
-// Returns the lanes of all ranks, by rank, and by lane within.
+// Exchanges descriptions of lanes. Returns those of all ranks, by rank, then by lane.
 Result<std::vector<Told>> LaneJoining::tell() const {
   std::vector<Told> own(static_cast<std::size_t>(further()));
   for (std::size_t i = 0; i < own_.size(); ++i) {

@@ -1,4 +1,4 @@
-// Meeting in an arena: a broadcast and a vote over the datagrams.
+// Ranks meet in an arena: one broadcasts its name over the datagrams, then all vote.
 #include <algorithm>
 #include <numeric>
 #include <string>
@@ -15,7 +15,7 @@ namespace {
 using collective::OperationKind;
 using collective::OperationSpec;
 
-// Stream tag of the keyed hash (base/philox.h).
+// Stream tag of the keyed hash (base/philox.h), for epochs.
 constexpr std::uint32_t kSideStream = 0x4E000000;
 
 // Most ranks in an arena, and so most pieces of a slot. We know no host with more cores than this.
@@ -49,7 +49,7 @@ Result<near::ArenaFile> find(const near::Shape& shape, const near::ArenaName& na
   return Status::error(StatusCode::kUnavailable, "rank 0 has none for it");
 }
 
-// Makes a communicator of the same ranks, beside the one that meets.
+// Makes a communicator of the same ranks, for calls that some rank cannot make in memory.
 std::unique_ptr<Channels> side_of(const Channels& channels, Options options) {
   std::vector<Rank> ranks(static_cast<std::size_t>(channels.size()));
   std::iota(ranks.begin(), ranks.end(), Rank{0});

@@ -27,7 +27,7 @@ std::uint64_t place_of(std::uint64_t number) {
 constexpr int kArenasMax = 16;
 std::atomic<int> arenas{0};
 
-// Time that the thread stays with nothing to do.
+// The route's thread ends after this time without work.
 constexpr std::chrono::milliseconds kThreadLingers(100);
 
 // Period at which deadlines of queued calls are checked while the current call goes by datagrams.
@@ -40,8 +40,8 @@ Status ended(Rank self, const char* how) {
   return Status::error(StatusCode::kCancelled, "rank %u: communicator %s", unsigned{self}, how);
 }
 
-// Returns the call as it goes on by another route: with what is left of its deadline, and with its
-// own number and deadline for texts.
+// Returns the spec with which the call goes on by another route: with what is left of its deadline.
+// Texts show the call's own number and deadline.
 collective::OperationSpec rest_of(const collective::OperationSpec& spec, std::uint64_t number,
                                   Instant submitted) {
   collective::OperationSpec rest = spec;
@@ -98,15 +98,15 @@ std::shared_ptr<WorkState> NearRoute::start(const Spec& spec, Channel::Place /*p
 }
 
 void NearRoute::pass(std::uint64_t place) {
-  // A rank that has ended no longer counts calls as its peers do.
+  // After abort() this rank numbers calls otherwise than its peers, so it tells them no number.
   if (ended_ != nullptr) return;
   station_.go_elsewhere(number_of(place));
   if (current_ != nullptr) hold(*current_, current_number_);
   for (const Queued& queued : queue_) hold(queued.work->request.spec, queued.number);
 }
 
-// Holds the call's place on the routes after memory, once. Call it under the lock, in the order of
-// the calls.
+// Holds the call's place on the routes other than memory, unless it is held. Call it under the
+// lock, in the order of the calls.
 void NearRoute::hold(const Spec& spec, std::uint64_t number) {
   if (!held_.empty() && held_.back().number >= number) return;
   held_.push_back({number, parent_.hold_past_memory(spec, place_of(number))});
@@ -167,7 +167,7 @@ std::shared_ptr<WorkState> NearRoute::new_work(const Spec& spec) const {
   return work;
 }
 
-// Called under the lock, with an empty queue. Returns false if no thread can be had.
+// Starts the thread, under the lock, with an empty queue. Returns false if no thread can be had.
 bool NearRoute::begin_serving() {
   auto thread = Thread::start(
       "run calls over memory",
@@ -178,10 +178,10 @@ bool NearRoute::begin_serving() {
   return true;
 }
 
-// A caller hears that its call is done only when the next call may begin. The caller may then end
-// the communicator, and with it this thread.
+// Runs queued calls. A caller hears that its call is done only after the call's turn has ended: it
+// may then end the communicator, and with it this thread.
 void NearRoute::serve(const std::stop_token& stop) {
-  // exit() must leave no call running: a program's tensors may go at any moment.
+  // exit() must leave no call running, because the program may free its tensors at any moment.
   const std::stop_callback on_stop(stop, [this] {
     {
       const std::lock_guard lock(order_->mutex);
@@ -217,7 +217,8 @@ void NearRoute::serve(const std::stop_token& stop) {
   cancel_queued();
 }
 
-// `overdue`: as in Queued. An overdue call is only refused, so that peers hear of it.
+// Runs a call in its turn. `overdue`: as in Queued. An overdue call is only refused, so that peers
+// hear of it.
 Result<CollectiveReport> NearRoute::perform(const Spec& spec, std::uint64_t number,
                                             Instant submitted, const Status& overdue) {
   CollectiveReport report;
@@ -233,8 +234,8 @@ Result<CollectiveReport> NearRoute::perform(const Spec& spec, std::uint64_t numb
     outcome = caller_.refuse(spec, number, why, about);
   }
   stop_looking();
-  // Some rank must do this call by datagrams. All of them take it to a communicator that has only
-  // such calls, so that they come in the same order on all ranks.
+  // Some rank cannot do this call in memory. All take it to a communicator that has only such
+  // calls, so that these come in the same order on all ranks.
   if (outcome.way == near::Caller::Way::apart) return perform_over(*side_, spec, number, submitted);
   if (outcome.way == near::Caller::Way::elsewhere) return follow(spec, number, submitted);
   auto result = outcome.status.ok() ? Result<CollectiveReport>(std::move(report))
@@ -244,9 +245,9 @@ Result<CollectiveReport> NearRoute::perform(const Spec& spec, std::uint64_t numb
   return result;
 }
 
-// Some rank makes its call of this number by datagrams, so this rank follows. Both hear there how
-// their calls differ, if they do. A stand-in that held this call's place may have heard that
-// already.
+// Makes the call by datagrams, because some rank makes its call of this number by datagrams. If the
+// two calls differ, both ranks hear of it there. A stand-in that held this call's place may have
+// heard of it already.
 Result<CollectiveReport> NearRoute::follow(const Spec& spec, std::uint64_t number,
                                            Instant submitted) {
   StandIns stand_ins;
@@ -262,8 +263,8 @@ Result<CollectiveReport> NearRoute::follow(const Spec& spec, std::uint64_t numbe
   return outcome;
 }
 
-// Metrics and traces count calls by the channel's driver, which must stand still for that. So this
-// is skipped without them.
+// Tells metrics and the trace that a call is over. The driver must stand still for that, so nothing
+// is done if the options ask for neither.
 void NearRoute::tell_observers(const Spec& spec, Instant submitted,
                                const Result<CollectiveReport>& outcome) {
   if (options_.metrics.empty() && options_.trace.empty()) return;
@@ -281,7 +282,8 @@ Result<CollectiveReport> NearRoute::perform_over(Channels& channels, const Spec&
   return std::move(*work).outcome();
 }
 
-// Ends calls whose deadlines have passed behind the current one. Their places stay in the queue.
+// Ends queued calls whose deadlines have passed. They stay in the queue, because peers must hear of
+// each in its turn.
 void NearRoute::end_overdue() {
   const std::lock_guard lock(order_->mutex);
   const Instant now = driving::steady_now();
@@ -298,8 +300,7 @@ void NearRoute::end_overdue() {
   }
 }
 
-// When a wait is long, the datagrams' channel finds out which peers are dead, as for a call of its
-// own.
+// In a long wait the channel of the datagrams finds out which peers are dead, as for its own calls.
 Status NearRoute::look(Rank& about) {
   end_overdue();
   Channel& channel = parent_.datagrams();

@@ -1,6 +1,6 @@
 // Exact calls of a communicator whose ranks all share memory. They go through an arena
 // (src/runtime/near), without datagrams. This class runs them one at a time, in the order of the
-// calls. Ranks notice there if one rank's call takes another route than its peers'.
+// calls. In the arena ranks notice if one rank's call takes another route than its peers'.
 #pragma once
 
 #include <condition_variable>
@@ -32,21 +32,21 @@ class NearRoute final : public Route, public std::enable_shared_from_this<NearRo
   Result<CollectiveReport> run(const collective::OperationSpec& spec,
                                Channel::Place place) override;
   // Runs the call on a thread of this object. If no such thread can be had, the call goes by
-  // datagrams, and peers that wait in memory hear of that.
+  // datagrams, and peers that wait for it in memory are told so.
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec,
                                    Channel::Place place) override;
-  // Never needed: memory is the first route, and places are held on later ones.
+  // Never called: memory is the first route, and only later routes hold places.
   StandIns hold(const collective::OperationSpec& /*spec*/, Channel::Place /*place*/) override {
     return {};
   }
-  // Notes that the collective at `place` takes another route, and starts next. Peers whose call at
-  // that place is in memory follow it. Earlier calls in memory may yet have to take that route, so
-  // their places are held there. Call this under the lock of the order.
+  // Notes that this rank's collective at `place` takes another route, and starts next. Peers whose
+  // call at that place is in memory follow to that route. Earlier calls in memory may yet have to
+  // follow as well, so their places are held there. Call this under the lock of the order.
   void pass(std::uint64_t place);
   Result<std::shared_ptr<near::Region>> allocate(std::size_t bytes);
-  // Returns true if a peer has said here that no further call of it comes. Any thread.
+  // Returns true if a peer has said in the arena that it makes no more calls. Any thread.
   bool peer_left() const { return station_.anyone_gone(); }
-  // Fails the current call and queued ones now. Their memory is then free.
+  // Fails the current call and queued ones now. Their tensors are then free.
   void abort(const char* how) override;
   void add_counters(Channel::Counters& rows) override;
   // In the child of a fork it does nothing, because the thread is the parent's.
@@ -79,7 +79,7 @@ class NearRoute final : public Route, public std::enable_shared_from_this<NearRo
   void stop_looking();
   std::shared_ptr<WorkState> enqueue(const Spec& spec);
   std::shared_ptr<WorkState> new_work(const Spec& spec) const;
-  // Returns true if no call comes before the next one. Call it under the lock.
+  // Returns true if no call runs or is queued. Call it under the lock.
   bool is_idle() const { return !taken_ && queue_.empty(); }
   bool begin_serving();
   void serve(const std::stop_token& stop);
@@ -96,7 +96,8 @@ class NearRoute final : public Route, public std::enable_shared_from_this<NearRo
   near::Caller caller_;
   int looks_ = 0;  // in the current wait
 
-  // Its lock protects the members below. A callback on the thread may end the communicator.
+  // The lock in CallOrder protects the members below. Shared, because a callback may end the
+  // communicator.
   const std::shared_ptr<CallOrder> order_;
   std::condition_variable turned_;
   bool taken_ = false;             // a call is running
@@ -111,8 +112,8 @@ class NearRoute final : public Route, public std::enable_shared_from_this<NearRo
   Thread thread_;  // for calls whose caller does not wait
 };
 
-// Ranks of a new communicator that are said to share memory meet in an arena. The first rank makes
-// it and tells its name, the others find it. All ranks must call this function. `willing`: this
+// Opens an arena for a new communicator whose ranks said that they may share memory. Rank 0 makes
+// it and tells its name, and the others find it. All ranks must call this function. `willing`: this
 // rank knows no reason against an arena. The meeting takes no number of the communicator's calls.
 // Returns null if some rank cannot use the arena; `why` gives the reason here.
 Result<std::shared_ptr<NearRoute>> meet_near(Channels& channels, const Options& options,

@@ -28,7 +28,7 @@ void PendingState::finish(Outcome outcome) {
   std::unique_lock lock(mutex_);
   if (done()) {
     lock.unlock();
-    // Without the lock: callbacks of other operations may run within this call.
+    // Called without the lock, because abort() may run callbacks of other operations.
     if (outcome.ok() && *outcome != nullptr) (*outcome)->abort();
     return;
   }
@@ -75,7 +75,8 @@ void PendingState::abort() {
 void PendingState::drop(std::shared_ptr<PendingState> state) {
   if (state == nullptr) return;
   if (state->forked()) {
-    // The thread is the parent's, and may have held the lock, so neither is destroyed.
+    // In a forked child the thread is the parent's, and may have held the lock; the child destroys
+    // neither.
     (void)new (std::nothrow) std::shared_ptr<PendingState>(std::move(state));
     return;  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): on purpose
   }

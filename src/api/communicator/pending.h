@@ -31,16 +31,16 @@ class PendingState : public std::enable_shared_from_this<PendingState> {
   void on_done(Callback callback);
   Outcome wait();
   void abort();
-  // Drops a state that no handle uses any more. Returns when its thread has ended, unless it is
-  // this one.
+  // Drops a state that no handle uses any more. Returns when its thread has ended, or at once if
+  // called on that thread.
   static void drop(std::shared_ptr<PendingState> state);
 
-  // Operation of a split, with which a waiting thread helps; otherwise null. Set before any thread
-  // waits.
+  // The operation of a split, which a waiting thread drives; null for other calls. Set before any
+  // thread waits.
   std::shared_ptr<WorkState> work;
 
  private:
-  // Returns true if the call is the parent's, in the child of a fork.
+  // Returns true in a forked child if the call was begun before the fork.
   bool forked() const { return generation_ != fork_generation(); }
 
   const std::uint32_t generation_ = fork_generation();

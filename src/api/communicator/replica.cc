@@ -41,7 +41,7 @@ struct Replica::Impl {
 
   estimate::DriftMeter meter;
   std::uint64_t measurements = 0;
-  // Element indices, drift_samples of each shard, shard after shard.
+  // Indices of the sampled elements: drift_samples of each shard, shard after shard.
   std::vector<std::uint32_t> samples;
   std::vector<float> previous;  // own samples before the last optimizer step
   std::vector<float> steps;     // and the change that it made to them
@@ -136,7 +136,8 @@ struct Replica::Impl {
   }
 
   Status note_arrivals(const CollectiveReport& report, Delivery::Kind delivery) {
-    // Under other classes than best effort a repaired block is not stale.
+    // Under best effort, repaired packets count as lost here; otherwise repair keeps a block up to
+    // date.
     const bool repairs_count = delivery != Delivery::Kind::best_effort;
     for (const PeerReport& peer : report.peers) {
       packets_expected += peer.expected;
@@ -146,7 +147,7 @@ struct Replica::Impl {
     return ledger.finish_broadcast(options.deadline, there != nullptr && there->peer_left());
   }
 
-  // Each rank tells all others its values at the sampled places, and their ages.
+  // Each rank tells all others its values of the sampled elements, and their ages.
   Status measure_drift() {
     const std::size_t count = samples.size();
     std::vector<float> mine(2 * count);
@@ -174,7 +175,8 @@ struct Replica::Impl {
     return Status();
   }
 
-  // Adds the gaps between pairs of ranks of which exactly one received the last broadcast.
+  // Adds the squared gap between each pair of ranks of which exactly one received the last
+  // broadcast.
   void add_gaps(std::span<const float> values, std::span<const float> versions, Rank owner) {
     for (Rank fresh = 0; fresh < config.size; ++fresh) {
       if (fresh == owner || versions[fresh] != 0.0f) continue;

@@ -19,9 +19,9 @@ namespace leeway::internal {
 using driving::Channel;
 using driving::WorkState;
 
-// Numbers the collectives of one communicator, whatever route each takes. Ranks whose calls take
-// different routes are therefore in step again in the next call. Messages have no number, since
-// ranks make different numbers of them.
+// Numbers the collectives of one communicator, whatever route each takes. If ranks take different
+// routes with one call, their next call therefore has the same number again. Messages have no
+// number, since ranks make different numbers of them.
 struct CallOrder {
   // A route that queues calls holds the lock from taking a place until the call is in the queue.
   std::mutex mutex;
@@ -42,8 +42,8 @@ class Route {
   virtual bool takes_places() const { return false; }
 
   // Holds the place of a call that may yet take this route, so that later calls can start. Returns
-  // its stand-ins: a call that is started at the place replaces them; else Driver::end() ends them.
-  // Makes no callbacks.
+  // the call's stand-ins. They are replaced by a call that is started at the place, or else
+  // Driver::end() ends them. Makes no callbacks.
   using StandIns = std::vector<std::shared_ptr<WorkState>>;
   virtual StandIns hold(const collective::OperationSpec& spec, Channel::Place place) = 0;
   // Starts a call for a caller that does not wait. `place`: as collective::Request::place. Any
@@ -56,10 +56,10 @@ class Route {
     return driving::Driver::wait(*start(spec, place));
   }
 
-  // Fails all calls of this route, now and later. `how` is for the texts. Any thread.
+  // Fails all calls of this route, now and later. `how`: the reason, for texts. Any thread.
   virtual void abort(const char* how) = 0;
-  // Lets calls end as Channel's destructor does, and begins no more. Adds to `closing` what then
-  // waits for peers, so that all routes leave at the same time.
+  // Lets current calls end as Channel's destructor does, and begins no more. Adds the functions
+  // that then wait for peers to `closing`, so that all routes leave at the same time.
   virtual void close(std::vector<std::function<void()>>& closing) = 0;
   virtual void add_counters(Channel::Counters& rows) = 0;
 };

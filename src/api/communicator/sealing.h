@@ -11,17 +11,17 @@
 
 namespace leeway::internal {
 
-// With a secret no datagram leaves this process plain. Options that cannot be sealed are refused,
-// and the text tells how to change them.
+// Refuses options under which datagrams cannot be sealed, because with a secret none may leave this
+// process plain. The text tells how to change them.
 Status check_sealing(const Options& options);
 
 // Makes a sealing transport that has no peers yet.
 std::unique_ptr<transport::SealedTransport> seal_transport(
     std::unique_ptr<DatagramTransport> transport, std::uint8_t lane);
 
-// Adds these ranks to those for which the transport seals; `slots`: by rank. Processes that have
-// proved themselves keep their keys, which belong to pairs of processes and to their `lane`, and
-// not to groups.
+// Makes the transport seal for these ranks, too. `slots`: their slots, by rank. Processes that have
+// proved themselves before keep their keys, because keys belong to pairs of processes and to
+// `lane`, and not to groups.
 Status introduce(const keys::JoinedKeys& keys, Rank self, std::span<const Rank> slots,
                  std::uint8_t lane, transport::SealedTransport& sealed);
 

@@ -15,27 +15,28 @@ namespace {
 using collective::OperationSpec;
 using collective::Tier;
 
-// Stream tag of the keyed hash (base/philox.h).
+// Stream tag of the keyed hash (base/philox.h), for epochs.
 constexpr std::uint32_t kSiteStream = 0x53000000;
 
 // Site name that stands for the host on which a process runs.
 constexpr std::string_view kHostAsSite = "host";
 
-// Tensors of at least this many bytes go in hops. Over far links bytes cost most; on a local
-// network the additional hops do.
+// Tensors of at least this many bytes go in hops. Far links gain most, since the additional hops
+// cost little against them.
 constexpr std::size_t kLeastBytesFar = std::size_t{16} << 10;
 constexpr std::size_t kLeastBytesNear = std::size_t{256} << 10;
 
 // Bytes of a piece of a tensor. One piece is in one hop while the piece before it is in the next.
-// With a far link the hops inside are short, and each call across takes a round trip of its own.
+// With a far link pieces are long: each call across takes a round trip, and the hops inside are
+// short.
 constexpr std::size_t kPieceBytesFar = std::size_t{64} << 20;
 constexpr std::size_t kPieceBytesNear = std::size_t{4} << 20;
 
-// By tier: suffixes of the communicators' names, and prefixes of their counters.
+// Suffixes of the names of the three communicators (tiers), and prefixes of their counters.
 constexpr std::array kNames = {"/reduce", "/across", "/spread"};
 constexpr std::array kPrefixes = {"reduce_", "across_", "spread_"};
 
-// The digest is never 0, which stands for no site.
+// Returns a hash of a site's name. It is never 0, because 0 stands for no site.
 std::uint64_t digest_of(std::string_view name) {
   return std::max<std::uint64_t>(fnv1a(name), 1);
 }
@@ -99,9 +100,9 @@ std::shared_ptr<WorkState> SiteRoute::start(const OperationSpec& spec, Channel::
   return call->work;
 }
 
-// One thread at a time handles legs that are over, and begins those that may begin. It does so
-// without the lock: a leg that begins may be over before start() returns, and calls back. Callers
-// hear of finished calls afterwards, since they may end the communicator then.
+// Handles legs that are over, and begins those that may begin; one thread at a time does so. It
+// holds no lock while it begins a leg, because the leg may be over before start() returns, and
+// calls back. Callers hear of finished calls last, because they may then end the communicator.
 void SiteRoute::advance() {
   const auto self = shared_from_this();
   std::vector<std::shared_ptr<Call>> done;
@@ -140,8 +141,8 @@ void SiteRoute::on_leg_done(const Finished& one, Instant now) {
   if (!failed_before) end_rest(call);
 }
 
-// Ends the stand-in and the legs of a call that has failed. Peers hear of it by the stand-in, and
-// on the tier where they wait.
+// Ends the stand-in and the legs of a call that has failed. Peers hear of the failure by the
+// stand-in, and by the legs for which they wait.
 void SiteRoute::end_rest(const Call& call) {
   const Status& failure = call.hops.failure();
   if (failure.ok()) return;
@@ -149,9 +150,9 @@ void SiteRoute::end_rest(const Call& call) {
   for (const auto& leg : call.under_way) endings_.push_back({leg, failure, {}});
 }
 
-// A stand-in that fails tells that ranks differ, or that the call has failed at a peer. If the call
-// has failed here, the stand-in knows which rank has not begun it. A failed leg may name only a
-// rank that itself waits for that one.
+// Called when a call's stand-in is over. If it failed, ranks' calls differ or the call has failed
+// at a peer. If the call has failed here, the stand-in's error names the rank that has not begun
+// it, while a leg's error may name a rank that only waits for that one.
 void SiteRoute::on_stand_in_done(const std::shared_ptr<Call>& call) {
   const Status& status = call->stand_in->request.status;
   {
@@ -167,9 +168,9 @@ void SiteRoute::on_stand_in_done(const std::shared_ptr<Call>& call) {
   advance();
 }
 
-// On each tier calls follow one another, and so do the legs of a call. A lossy call must not wait,
-// since its deadline comes whatever other calls do: it passes those before it, and the places of
-// their legs are held. So does a call that has failed, since its caller waits for its legs.
+// Returns the legs that may begin now. On each tier they begin in the order of their calls. Two
+// kinds of call pass earlier calls, whose legs' places are then held: a lossy one, because its
+// deadline comes whatever others do, and a failed one, because its caller waits for its legs.
 std::vector<SiteRoute::Starting> SiteRoute::take_startable(Instant now) {
   std::vector<Starting> starting;
   for (int t = 0; t < collective::kTiers; ++t) {
@@ -264,8 +265,8 @@ void SiteRoute::close(std::vector<std::function<void()>>& /*closing*/) {
       break;
     }
   }
-  // Current legs have been cancelled by now, and no more begin. Another thread may not begin one,
-  // nor may this one, if a callback in begin() ends the communicator.
+  // Current legs have been cancelled by now. From here on no thread begins another leg, not even
+  // this one, should it be in begin() and in a callback that ends the communicator.
   closed_ = true;
   while (is_advancing_elsewhere()) std::this_thread::yield();
   std::vector<std::function<void()>> leaving;

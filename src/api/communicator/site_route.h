@@ -21,8 +21,9 @@ Result<std::uint64_t> site_of(const Options& options);
 
 class SiteRoute final : public Route, public std::enable_shared_from_this<SiteRoute> {
  public:
-  // All ranks must make one, or none. `parent` must outlive it. `far`: links between the sites are
-  // long or slow. It must be equal on all ranks, since it decides which calls go by sites.
+  // All ranks must make one, or none. `parent` must outlive this object. `far`: links between the
+  // sites are long or slow. All ranks must give the same `far`, because it decides which calls go
+  // by sites.
   SiteRoute(const collective::SiteMap& sites, Channels& parent, const Options& options, bool far);
 
   // Takes large calls only: a small one loses more by additional hops than it gains by fewer bytes
@@ -34,7 +35,7 @@ class SiteRoute final : public Route, public std::enable_shared_from_this<SiteRo
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec,
                                    Channel::Place place) override;
   void abort(const char* how) override;
-  // Leaves the three communicators here, not through `closing`: calls that are left then end their
+  // Leaves the three communicators at once, without `closing`: calls that remain then end their
   // stand-ins, which needs the parent's datagrams.
   void close(std::vector<std::function<void()>>& closing) override;
   // Adds the counters of the three communicators. Names begin with "reduce_", "across_" and

@@ -13,7 +13,7 @@
 namespace leeway {
 namespace {
 
-// Stream tag of the keyed hash (base/philox.h).
+// Stream tag of the keyed hash (base/philox.h), for epochs.
 constexpr std::uint32_t kShrinkStream = 0x46000000;
 
 // A rank's message to the others in a split: color, key, and a number that may become the epoch.
@@ -50,7 +50,7 @@ struct Splitting {
   Options options;  // the parent's
   internal::Lineage lineage;
 
-  // Call once the wishes are known. Returns null if this rank takes no part.
+  // Makes the new communicator, once the wishes are known. Returns null if this rank takes no part.
   std::unique_ptr<internal::Channels> channels() {
     if (wish[0] == Communicator::kNoColor) return nullptr;
     const std::vector<Rank> ranks = ranks_of(wishes, wish[0]);
@@ -124,7 +124,7 @@ Result<Communicator::Shrinking> Communicator::plan_shrink(std::span<const Rank> 
                          "shrink: rank %u is excluded and must not call", rank());
   }
   std::vector<Rank> ranks;
-  // The ranks exchange no messages: the same exclusion makes the same epoch.
+  // Ranks exchange no messages, so the same exclusions must make the same epoch.
   std::uint64_t epoch = channels_->config().epoch;
   for (Rank rank = 0; rank < size(); ++rank) {
     if (stays[rank]) ranks.push_back(rank);

@@ -1,8 +1,8 @@
-// This process's UDP socket and the driver over it, which all its communicators share, including
-// those that meet at a rendezvous by themselves.
+// This process's UDP socket and the driver over it. All its communicators share them, also those
+// that meet at different rendezvous.
 //
-// Ranks of one group that are threads of one process have an endpoint each. So a group takes a
-// seat, under its name, on an endpoint that it does not sit on yet.
+// If several ranks of one group are threads of this process, each has an endpoint of its own. So a
+// group takes a seat, under its name, on an endpoint where it has no seat yet.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ namespace leeway::internal {
 
 class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
  public:
-  // Gives the seat back when it is destroyed.
+  // A group's seat, which the destructor gives back.
   class Seat {
    public:
     Seat(std::shared_ptr<UdpEndpoint> endpoint, std::string name,
@@ -56,23 +56,24 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
   // A random number by which all groups know this process's endpoint.
   std::uint64_t process() const { return process_; }
   const std::shared_ptr<driving::Driver>& driver() const { return driver_; }
-  // Returns a function that tells whether trains leave as one message. Only the thread that drives
-  // may call it.
+  // Returns a function that tells whether a train leaves as one message (GSO). Only the thread that
+  // drives may call the function.
   std::function<bool()> segmentation() const {
     return [&udp = *udp_] { return udp.segmentation(); };
   }
 
-  // Call it if the process is reached at another address than the socket's. Opens a new socket
-  // there with the old one's port, keys and name. Returns kUnavailable if groups use the old one
-  // already, or the port is taken there.
+  // Call it if peers reach the process at `address` and not at the socket's own. Opens a new socket
+  // there with the old socket's port, keys and name. Returns kUnavailable if groups use the old
+  // socket already, or if the port is taken at `address`.
   Status move_to(const Options& options, const asio::ip::address& address);
 
   // Call it when a group has chosen a congestion control that this endpoint was opened without.
-  // From now on it paces all groups of the process, including earlier ones: they share the link.
+  // From now on the endpoint paces all groups of the process, also earlier ones: they share the
+  // link.
   void pace(const Options& options);
 
   // Returns lane 1 or up of this endpoint, which is opened at the first call. All groups on the
-  // endpoint share it: a pair of processes has one key for each lane.
+  // endpoint share the lane, because a pair of processes has one key for each lane.
   Result<std::shared_ptr<UdpEndpoint>> lane(const Options& options, int lane);
 
   // Returns the slots of a group's ranks. Processes that other groups have met keep their slots,
@@ -96,8 +97,8 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
       const Options& options, const asio::ip::address& address,
       std::shared_ptr<const keys::OwnIdentity> identity, std::uint8_t lane);
 
-  // With a secret, only the key identifies a process: two slots with one key would seal with the
-  // same nonces.
+  // Identifies a process. With a secret only the key counts, because two slots with one key would
+  // seal with the same nonces.
   struct Process {
     std::uint64_t number = 0;  // number of the process; zero with a secret
     keys::Key public_key{};    // zero without one

@@ -1,5 +1,5 @@
-// Answers of a process to datagrams that are for none of its members (WIRE 6.7 to 6.9), and to
-// questions about lengths of datagrams (WIRE 10.2).
+// Queues the answers of a process to datagrams for communicators of which it is no member (WIRE 6.7
+// to 6.9), and to questions about datagram lengths (WIRE 10.2).
 #pragma once
 
 #include <vector>
@@ -13,18 +13,19 @@ namespace leeway::collective {
 
 class AnswerQueue {
  public:
-  // Answers that may wait. A question that finds no room is asked again.
+  // Most answers that may wait. A full queue drops further ones; the peer then asks again.
   static constexpr std::size_t kPlaces = 64;
 
   AnswerQueue() { waiting_.reserve(kPlaces); }
 
   bool empty() const { return waiting_.empty(); }
-  // Queues an answer, or drops it if there is no room. `size` is sent only with the type `size`.
+  // Queues an answer, or drops it if the queue is full. `size` matters only to answers of type
+  // `size`.
   void add(Rank slot, const wire::Prefix& prefix, const wire::Size& size = {}) {
     if (waiting_.size() < kPlaces) waiting_.push_back({prefix, slot, size});
   }
-  // Writes the latest answer, and removes it. One must wait, and its path must have been met.
-  // Returns true if the datagram has a number of the path, as all but `alive` and `size` have.
+  // Writes the newest answer, and removes it. Requires !empty(), and a path to the answer's slot.
+  // Returns true if the datagram takes a number of the path: all types but `alive` and `size` do.
   bool write(Instant now, Paths& paths, protocol::TrainBuffer& out);
 
  private:

@@ -99,10 +99,10 @@ void AnySource::on_wake(Instant now) {
 }
 
 // Asks all ranks which messages they send. Datagrams that came before this rank was ready may be
-// lost, and then only reports tell of those messages.
+// lost, and then only the ranks' reports tell of their messages.
 void AnySource::ask(Instant now) {
-  // The last datagrams of ranks that left may have been heard just now. So receives fail only at
-  // the second check.
+  // A message in the last datagrams of a rank that left is matched only after this check. So
+  // receives fail at the second check that finds all ranks gone.
   if (std::exchange(alone_, endpoint_.liveness().all_gone()) && alone_) {
     return end_all(now, [&](const Request& receive) {
       return alone(endpoint_.config().self, receive, endpoint_.liveness().first_death());
@@ -110,7 +110,7 @@ void AnySource::ask(Instant now) {
   }
   endpoint_.probe_all();
   tries_ = std::min(tries_ + 1, 6u);
-  // If all other ranks have left, there is no time-out.
+  // If all other ranks have left, slowest_timeout() is 0, so a tick is the minimum.
   const Duration timeout =
       std::max<Duration>(endpoint_.state().slowest_timeout(), Duration(limits::kTickNs));
   const Duration pause = std::min<Duration>(timeout * (1 << tries_), Duration(limits::kBackOffNs));

@@ -1,6 +1,6 @@
-// Receives from any rank. Each receive waits until a message of its tag is heard for which no
-// receive is posted. The receive is then posted for the rank that sent the message. Later receives
-// of the same tag wait behind it.
+// Holds receives from any rank until their sender is known. When a message arrives for which no
+// receive is posted, the first receive of its tag is posted for the message's sender. All later
+// receives of the tag wait their turn here.
 #pragma once
 
 #include <algorithm>
@@ -20,17 +20,17 @@ class AnySource {
  public:
   explicit AnySource(protocol::Endpoint& endpoint) : endpoint_(endpoint) {}
 
-  // Returns true if a receive must wait here: it is from any rank, or one of the same tag waits
+  // Returns true if the receive must wait here: it takes any rank, or receives of its tag wait
   // here.
   bool holds(const OperationSpec& spec) const;
   void push(Instant now, Request& receive);
   bool empty() const { return queues_.empty(); }
 
-  // Calls post(receive) for each receive whose rank is known, if none waits before it.
+  // Calls post(receive) for each receive whose sender is known by now and that is first of its tag.
   using Post = std::function<void(Request& receive)>;
   void match(const Post& post);
-  // Fails receives whose deadline has come, or all of them if no other rank is left. Asks ranks now
-  // and then which messages they send.
+  // Fails receives whose deadline has come, or all if no other rank is left. Also asks the ranks,
+  // at growing intervals, which messages they send.
   void on_wake(Instant now);
   // When on_wake() is due; infinite future if never.
   Instant wake_at() const {

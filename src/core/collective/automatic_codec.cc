@@ -36,8 +36,8 @@ void AutomaticCodec::on_start(const Request& request) {
   }
 }
 
-// Adds to the exchange's sums and does not replace them: the exchange may have got statistics at an
-// earlier attempt to start, which found no room.
+// Moves this rank's statistics into the exchange. Adds to the sums there, because an earlier
+// attempt to start the exchange may have moved some before it found no room.
 void AutomaticCodec::hand_over(Exchange& exchange) {
   auto next = exchange.sums.begin();
   for (const double sum : fit_.sums()) *next++ += sum;
@@ -85,7 +85,7 @@ void AutomaticCodec::observe(std::span<const float> contribution) {
     fit_.add(contribution.subspan(at, kRun));
 }
 
-// Ignores a step whose gradient overflowed: it says nothing about other steps.
+// Skips a reduction whose gradient overflowed, because its noise says nothing about other steps.
 void AutomaticCodec::observe(const estimate::NoiseEstimate& noise, std::size_t elements_owned) {
   const double contribution = noise.gradient_mean_square + noise.dispersion;
   if (!std::isfinite(contribution) || !std::isfinite(noise.loss_variance)) return;

@@ -1,7 +1,8 @@
-// Chooses the codec for Codec::automatic in one communicator. Statistics of gradients are gathered
-// at every automatic reduction. Every kPeriod reductions the ranks add them up in an extra exact
-// all_reduce, the exchange. Its sums are the same everywhere, so all ranks choose the same codec.
-// The choice applies a period after the exchange began, so that ranks need not wait for its end.
+// Chooses the codec for Codec::automatic in one communicator. Each rank gathers statistics of the
+// gradients at every automatic reduction. Every kPeriod reductions the ranks add their statistics
+// up in an extra exact all_reduce, the "exchange". All ranks get the same sums, so all choose the
+// same codec. They use it from kPeriod reductions after the exchange on, so they need not wait for
+// it.
 #pragma once
 
 #include <array>
@@ -24,19 +25,18 @@ class AutomaticCodec {
   // Numbers the automatic reductions in the order in which they are submitted, which is the same on
   // all ranks.
   std::uint64_t next_number() { return next_number_++; }
-  // Returns true if an exchange goes before the reduction of this number. The caller then submits
-  // exchange().
+  // Returns true if the caller must submit exchange() before the reduction of this number.
   bool exchange_due(std::uint64_t number) const { return number != 0 && number % kPeriod == 0; }
   Request& exchange(std::uint64_t number, const CollectiveOptions& options);
   bool is_exchange(const Request& request) const;
-  // Call it when any request is about to start. If the request is an exchange, it gets the
-  // statistics gathered so far: it may start long after it was submitted.
+  // Call it when any request is about to start. An exchange takes in the statistics only now,
+  // because it may have waited long since it was submitted.
   void on_start(const Request& request);
 
-  // Returns true if the choice for this reduction is known, that is, if the exchanges that began at
-  // least a period before it are done.
+  // Returns true if choose() knows the codec for this reduction: all exchanges that precede it by
+  // kPeriod reductions or more are done.
   bool ready(std::uint64_t number) const;
-  // Call only if ready(), and in the order of the numbers.
+  // Returns the codec. Requires ready(number). Call in the order of the numbers.
   CodecOptions choose(std::uint64_t number);
 
   // Adds this rank's contribution to a reduction, or the noise of its result, to the statistics.
@@ -49,10 +49,10 @@ class AutomaticCodec {
     Request request;
     std::array<double, estimate::LognormalFit::kSums + 4> sums{};
   };
-  // Sums weighted by elements, so that shards of all ranks count alike.
+  // Sums in which each element counts once, so that shards of all ranks count alike.
   struct NoiseSums {
     double gradient_mean_square = 0.0;
-    // Mean square of the contributions, times their share in the result's noise.
+    // Mean square of the contributions, times the share of encoding noise that the result keeps.
     double encoded_mean_square = 0.0;
     double loss_variance = 0.0;
     double elements = 0.0;
@@ -62,7 +62,7 @@ class AutomaticCodec {
   void hand_over(Exchange& exchange);
 
   std::uint64_t next_number_ = 0;
-  // Before anything is known, the choice is a codec with little noise on any gradient.
+  // Codec until the first exchange is done: one that adds little noise to any gradient.
   CodecOptions choice_{Codec::fp8_e4m3_block};
   estimate::LognormalFit fit_;
   NoiseSums noise_;

@@ -15,7 +15,7 @@ class Layout {
         barrier_(barrier),
         in_(static_cast<std::byte*>(const_cast<void*>(spec.input.data))),
         out_(static_cast<std::byte*>(spec.output.data)),
-        // Without contents, or with contents elsewhere, all blocks have the same address, which is
+        // Without contents, or with contents elsewhere, all blocks get the same address, which is
         // not used.
         element_(spec.contents && !spec.elsewhere() ? size_of(plan.dtype) : 0) {}
 
@@ -72,7 +72,8 @@ class Layout {
     }
   }
 
-  // Sends the same block to all other ranks. Receives each one's block at `place_of(rank)`.
+  // Plans that this rank sends `own` to all other ranks, and receives rank r's block at
+  // place_of(r).
   template <typename PlaceOf>
   void exchange(Block own, PlaceOf&& place_of) {
     for_each_other([&](Rank peer) {

@@ -7,8 +7,8 @@
 namespace leeway::collective {
 
 // Fills in plan.spread.send and plan.spread.receive, which must hold an empty block for each rank.
-// Also copies this rank's own block to its place. `barrier`: two bytes, of which a barrier sends
-// the first and receives into the second.
+// Also copies this rank's own block to its place in the output. `barrier`: two bytes; a barrier
+// sends the first one, and receives into the second one.
 void place_blocks(const OperationSpec& spec, std::byte* barrier, OperationPlan& plan);
 
 }  // namespace leeway::collective

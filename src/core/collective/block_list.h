@@ -14,7 +14,7 @@ namespace leeway::collective {
 // Copy of the caller's Blocks. It is not checked before fault() is called.
 class BlockList {
  public:
-  // Makes a list that stands for blocks of equal length.
+  // Makes an empty list, which stands for blocks of equal length.
   BlockList() = default;
   explicit BlockList(const Blocks& blocks);
 
@@ -29,8 +29,8 @@ class BlockList {
   // Digest of the blocks' lengths, whatever their places. Never 0 or wire::kUnevenPairs.
   std::uint32_t digest() const;
 
-  // Returns why these are not blocks of `ranks` ranks in a buffer of `elements` elements; null if
-  // they are.
+  // Returns what is wrong if these are not the blocks of `ranks` ranks in a buffer of `elements`
+  // elements; else null.
   const char* fault(std::size_t ranks, std::size_t elements) const;
   // Returns true if an element belongs to two blocks. The list must have no fault.
   bool overlaps() const;

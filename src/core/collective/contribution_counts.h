@@ -17,14 +17,15 @@ class ContributionCounts {
     contributors_.histogram.assign(ranks + 1, 0);
   }
 
-  // Counts a packet that was reduced. `block` tells from which contributions.
+  // Counts a reduced packet of `elements` elements. `block`: how many contributed.
   void on_reduced(const estimate::BlockScales& block, std::size_t elements) {
     if (block.untouched) untouched_ += elements;
     ++contributors_.histogram[block.contributors];
   }
-  // Counts a contribution to a packet that was left out because it is not finite.
+  // Counts a contribution that was left out of a packet because it holds an infinity or a NaN.
   void on_left_out() { ++non_finite_; }
-  // Call it when no more packets will come. Returns true if all packets have come.
+  // Counts missing and fetched contributions. Call it when no more packets will come. Returns true
+  // if all packets have come.
   bool settle(std::span<const protocol::ReceiveFlow> flows, Rank self);
 
   void fill(CollectiveReport& report) const;

@@ -19,8 +19,8 @@ void ContributionScales::begin(const OperationPlan& plan, const estimate::LinkHi
   for_complete_ = nobody_has_units_ = false;
   mask_.assign((plan.size + 63) / 64, 0);
   scales_.assign(plan.size, 1.0f);
-  // Rates make up for lost packets under best effort only. The other delivery classes ask again
-  // until they have the packets.
+  // Delivery rates make up for lost packets under best effort only. The other delivery classes
+  // repair losses.
   if (!plan.reduction.one_pass) return;
   for (Rank rank = 0; rank < plan.size; ++rank) {
     tallies_[rank].prior_rate = history.delivery_rate(rank);
@@ -101,7 +101,7 @@ estimate::BlockScales ContributionScales::without(std::span<const Rank> left_out
   return take(index);
 }
 
-// Finds the scales for the contributions that `mask_` names.
+// Finds the scales of a packet to which the ranks in `mask_` contribute.
 estimate::BlockScales ContributionScales::take(PacketIndex index) {
   for_complete_ = false;
   const estimate::BlockScales block = scale_plan_.scales(mask_, index.value, scales_);

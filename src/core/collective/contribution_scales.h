@@ -1,5 +1,6 @@
-// Computes the scales of the contributions to this rank's shard. It keeps the counts of each link,
-// and asks the estimator (estimate/scale_plan.h) for each packet.
+// Computes the factors ("scales") for the contributions to this rank's shard. Keeps the packet
+// counts of each sender, and asks the estimator (estimate/scale_plan.h) for the scales of each
+// packet.
 #pragma once
 
 #include <cstdint>
@@ -23,39 +24,41 @@ class ContributionScales {
              std::uint32_t packets);
 
   void on_weight(Rank from, float weight) { weights_[from] = weight; }
-  // Sum of the weights of the ranks whose contribution was heard, including this one's.
+  // Returns the units of work of all ranks whose contribution was heard, and of this one.
   double units() const;
 
-  // Takes counts and weights from the ledgers of all senders. The scales of packets that lack
-  // contributions depend on them.
+  // Takes each sender's packet count and weight from its ledger (`flows`), as build() needs them.
   void tally(std::span<const protocol::ReceiveFlow> flows);
-  // Takes a contribution that is not finite out of those counts, and out of its packet.
+  // Leaves a contribution that is not finite out of its sender's count, and out of its packet.
   void uncount(Rank rank, PacketIndex index);
-  // Prepares partial() with the present counts and weights.
+  // Prepares partial() for the present counts and weights.
   void build();
-  // Returns true, after build(), if scales depend on rates of earlier operations. They do so even
-  // where nothing was lost.
+  // Returns true if build() found scales that depend on delivery rates of earlier operations. Then
+  // even complete packets must be scaled by partial().
   bool estimated_rates() const { return scale_plan_.estimated_rates(); }
-  // Returns true if the rank's contributions are used where they arrived. An average uses none of a
-  // rank without units of work.
+  // Returns true if contributions of the rank are used at all. An average ignores a rank that has
+  // no units of work.
   bool uses(Rank rank) const {
     return plan_->reduction.op != ReduceOp::avg || tallies_[rank].weight != 0.0;
   }
-  // Returns true if the contribution is here and was not taken out of the counts.
+  // Returns true if the contribution arrived and uncount() was not called for it.
   bool has(Rank rank, PacketIndex index, std::span<const protocol::ReceiveFlow> flows) const;
 
-  // Finds the scales of a packet that has all contributions. They do not depend on other losses.
+  // Finds the scales of a packet that has all contributions. They are the same for all such
+  // packets.
   estimate::BlockScales complete();
-  // Finds the scales for those contributions to the packet that are here.
+  // Finds the scales of a packet from the contributions to it that have arrived.
   estimate::BlockScales partial(PacketIndex index, std::span<const protocol::ReceiveFlow> flows);
-  // Finds the scales of the packet of the previous call without the ranks in `left_out`, of which
-  // it has at least one. `block`: what complete(), partial() or this function returned for it.
+  // Finds the scales of the packet of the previous call again, without the ranks in `left_out`, of
+  // which there is at least one. `block`: what the previous complete(), partial() or without()
+  // returned.
   estimate::BlockScales without(std::span<const Rank> left_out, PacketIndex index,
                                 const estimate::BlockScales& block);
 
-  // Scales by rank that the latest of those three calls found; 0 for a contribution not used.
+  // Scales by rank that complete(), partial() or without() found last; 0 for a contribution not
+  // used.
   std::span<const float> values() const { return scales_; }
-  // Moments of these scales, if noise is measured.
+  // Moments of values(), if noise is measured.
   const estimate::WeightMoments& moments() const { return moments_; }
 
  private:
@@ -66,7 +69,8 @@ class ContributionScales {
   std::uint32_t packets_ = 0;
   std::vector<float> weights_;  // units of work by rank; NaN for a rank not heard yet
   std::vector<estimate::LinkTally> tallies_;
-  // Contributions, by rank and packet, that were taken out of the counts. Has no bits if none was.
+  // Bit rank * packets_ + packet is set for each uncounted contribution. Has size 0 if there is
+  // none.
   Bitmap uncounted_;
   estimate::ScalePlan scale_plan_;
   bool for_complete_ = false;        // scales_ are those of complete packets

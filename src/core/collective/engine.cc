@@ -40,15 +40,15 @@ void Engine::submit(Instant now, Request& request, bool may_start) {
   enqueue(now, request, may_start);
 }
 
-// A collective that is refused here still takes its place, and peers are told of it. Otherwise this
-// rank would stay one call ahead of them for ever.
+// Ends a request that failed its checks. A refused collective still takes its place, and peers are
+// told. Otherwise this rank would stay one call ahead of its peers for ever.
 void Engine::refuse(Instant now, Request& request, const Status& why, bool may_start) {
   if (!is_collective(request.spec.kind)) return request.finish(why, now);
   request.spec.forfeit = std::make_shared<const Status>(why);
   enqueue(now, request, may_start);
 }
 
-// All messages are checked before any of them begins.
+// Checks all messages before any of them begins.
 void Engine::submit_group(Instant now, Request& request, bool may_start) {
   request.group = std::make_shared<MessageGroup>(request.spec);
   MessageGroup& group = *request.group;
@@ -90,8 +90,8 @@ void Engine::enqueue(Instant now, Request& request, bool may_start) {
   queued_until_ = std::min(queued_until_, deadline_of(request));
 }
 
-// Ends queued requests whose deadlines have passed. A copy of each still takes its place and fails
-// there, like a request that is refused.
+// Ends queued requests whose deadlines have passed. A copy of each stays queued to take its place,
+// and fails there as a refused request does.
 void Engine::end_overdue(Instant now) {
   std::erase_if(forfeits_, [](const auto& forfeit) { return forfeit->done; });
   if (now < queued_until_) return;
@@ -114,8 +114,8 @@ void Engine::end_overdue(Instant now) {
   }
 }
 
-// Replaces the stand-in that holds the request's place; returns false if there is none. The request
-// may begin while memory of finished operations is still being read, as a stand-in has none.
+// Puts the request in place of its stand-in. Returns false if there is none. A stand-in has no
+// memory, so the request may begin while the memory of finished operations is still being read.
 bool Engine::take_over(Instant now, Request& request) {
   if (!request.place) return false;
   for (Request*& queued : queued_) {
@@ -132,14 +132,15 @@ bool Engine::take_over(Instant now, Request& request) {
   return false;
 }
 
-// Returns the number of the request's round, or nullopt if it is the next one.
+// Returns the number that the request's round must get, or nullopt if the next free number will do.
 std::optional<std::uint32_t> Engine::number_of(const Request& request) const {
   if (!request.place) return std::nullopt;
   return unplaced_.value_or(endpoint_.rounds().opened_below()) +
          static_cast<std::uint32_t>(*request.place);
 }
 
-// Returns false while the ranks have not agreed which codec `automatic` means for this operation.
+// Replaces Codec::automatic by the codec that all ranks have agreed on. Returns false until they
+// have.
 bool Engine::resolve_codec(Request& request) {
   if (!request.automatic_number) return true;
   if (!automatic_.ready(*request.automatic_number)) return false;
@@ -168,15 +169,15 @@ bool Engine::start(Instant now, Request& request) {
   }
   automatic_.on_start(request);
   if (!begin(now, request, number)) return false;
-  // The exchange and the call that it precedes have the same place.
+  // The exchange has the same place as the call after it, but a number of its own.
   if (number && automatic_.is_exchange(request)) ++*unplaced_;
   payloads_open_ += request.payload != nullptr;
   return true;
 }
 
 bool Engine::begin(Instant now, Request& request, std::optional<std::uint32_t> number) {
-  // The list is searched from the front, so that the memory of recent operations is reused while it
-  // is in the cache. There are never more operations than were open at the same time.
+  // The first free operation is reused, because its memory is the most likely to be in the cache.
+  // So there are never more objects than there were operations open at one time.
   for (auto& operation : operations_) {
     if (operation->free()) return operation->begin(now, request, number);
   }
@@ -184,8 +185,8 @@ bool Engine::begin(Instant now, Request& request, std::optional<std::uint32_t> n
   return operations_.back()->begin(now, request, number);
 }
 
-// Tells source and sink how the operation is cut. This happens within the call that submits it. The
-// operation's number is its place in the order of submission.
+// Tells payload source and sink how the operation is cut, and gets the sink's memory. This happens
+// within submit(), so the round's number is worked out from the queue.
 Status Engine::agree_on_payload(Request& request) {
   const CollectiveOptions& options = request.spec.options;
   OperationPlan plan;
@@ -224,7 +225,7 @@ void Engine::ask_payloads(Instant now) {
   }
 }
 
-// A receive that may be for any rank waits until its rank is known.
+// Posts a message, unless it is a receive that must wait for its sender to be known.
 void Engine::start_message(Instant now, Request& request) {
   if (!any_source_.holds(request.spec)) return post_message(now, request);
   any_source_.push(now, request);

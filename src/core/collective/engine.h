@@ -1,5 +1,5 @@
-// All operations of one communicator over one protocol endpoint. It does no I/O, like the endpoint
-// it holds: the runtime and the simulator drive this same class.
+// Runs all operations of one communicator over one protocol endpoint. It does no I/O, so the
+// runtime and the simulator can drive the same class.
 #pragma once
 
 #include <deque>
@@ -16,23 +16,24 @@ namespace leeway::collective {
 
 class Engine {
  public:
-  // `watcher` is told from which memory of operations datagrams are gathered; it may be null.
+  // `watcher` is told of the memory of operations from which datagrams are gathered; it may be
+  // null.
   explicit Engine(const protocol::EndpointConfig& config, MemoryWatcher* watcher = nullptr)
       : Engine(config, {}, watcher) {}
-  // Uses paths that other communicators use, too (protocol/endpoint.h).
+  // `paths`: by rank, paths that this communicator shares with others (protocol/endpoint.h).
   Engine(const protocol::EndpointConfig& config, std::span<protocol::Path* const> paths,
          MemoryWatcher* watcher);
 
-  // Checks the request and starts it. A collective waits in a queue while
-  // limits::kOpenCollectivesMax are open; messages (send/recv) do not wait. A request that fails
-  // its checks sends no element. A message is then done at once. A collective still takes its place
-  // in the order and fails there, and peers are told. A request whose place a stand-in holds
-  // replaces the stand-in, and waits for nothing. `request` must stay valid until done. While
-  // memory of finished operations is still being read, the caller passes may_start = false, here
-  // and to on_wake(): requests are queued then.
+  // Checks the request and starts it. `request` must stay valid until it is done. A collective
+  // waits in a queue while limits::kOpenCollectivesMax collectives are open; messages (send/recv)
+  // do not wait. A request that fails its checks sends no element: a message is then done at once;
+  // a collective takes its place in the order, fails there, and peers are told. If a stand-in holds
+  // the request's place, the request replaces it without waiting. While memory of finished
+  // operations is still being read, the caller must pass may_start = false, here and to on_wake();
+  // requests are then queued.
   void submit(Instant now, Request& request, bool may_start = true);
 
-  // Datagrams, time and trains, as in protocol/endpoint.h.
+  // on_datagram(), on_wake() and poll_train(): as in protocol/endpoint.h.
   void on_datagram(Instant now, Rank from, ByteSpan datagram) {
     endpoint_.on_datagram(now, from, datagram);
     if (!queued_.empty() && !endpoint_.liveness().given_up().ok())
@@ -49,7 +50,7 @@ class Engine {
     return payloads_open_ == 0 ? at : std::min(at, payloads_at());
   }
 
-  // Returns true if a request is queued until it may start.
+  // Returns true if a request waits to start, also a receive whose sender is now known.
   bool waits() const {
     const bool matched = !any_source_.empty() && endpoint_.tags().heard();
     return !queued_.empty() || !queued_messages_.empty() || matched;
@@ -58,12 +59,12 @@ class Engine {
   bool idle() const {
     return endpoint_.rounds().idle() && !waits() && any_source_.empty() && payloads_open_ == 0;
   }
-  // Fails requests that are open or queued. With Cancelled::all it also ends the service to peers
-  // that lack data of requests that are done.
+  // Fails all requests that are open or queued. With Cancelled::all, peers that still lack data of
+  // requests that are done get no more of it.
   void cancel(Instant now, const Status& status,
               protocol::Cancelled which = protocol::Cancelled::all);
-  // Ends a collective that was submitted, unless it is done. A stand-in may end with any outcome,
-  // others only with an error. Peers are told of the error, and of the rank in `blame`.
+  // Ends a collective that was submitted, unless it is done. `status` may be ok only for a
+  // stand-in. Peers are told of an error, and of the rank in `blame`.
   void end(Instant now, Request& request, const Status& status, const protocol::Blame& blame = {});
 
   protocol::Endpoint& endpoint() { return endpoint_; }
@@ -94,15 +95,16 @@ class Engine {
   std::vector<std::unique_ptr<Operation>> operations_;
   std::deque<Request*> queued_;                        // collectives
   Instant queued_until_ = Instant::infinite_future();  // no deadline of theirs is earlier
-  // Failed copies of queued requests whose deadlines have passed. They take the requests' places.
+  // Copies of queued requests that ended at their deadlines. They take the requests' places in the
+  // order, and fail there.
   std::vector<std::unique_ptr<Request>> forfeits_;
   std::vector<std::unique_ptr<Message>> messages_;
   std::vector<Message*> free_messages_;
   std::deque<Request*> queued_messages_;
   AnySource any_source_;
   std::uint64_t next_sequence_ = 0;
-  // Number of collectives that were opened here before any had a place, plus the exchanges since
-  // then.
+  // Number of a collective with place 0: how many collectives were opened before the first one with
+  // a place, plus the exchanges of AutomaticCodec since then.
   std::optional<std::uint32_t> unplaced_;
   std::size_t payloads_open_ = 0;  // operations whose elements are encoded elsewhere
 };

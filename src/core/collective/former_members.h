@@ -1,4 +1,4 @@
-// Communicators that a process has left. Peers that still speak to them are answered.
+// Keeps what a process needs to answer peers that still speak to communicators that it has left.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 namespace leeway::collective {
 
 struct FormerMember {
-  // Returns the answer to a peer's datagram (WIRE 6.8): a good-bye, or, if the peer says good-bye
-  // itself, a report that this was heard. Returns nullopt for such a report, and for other
-  // datagrams that are not answered, so two processes that have both left fall silent. The answer
-  // has no number yet.
+  // Returns the answer to a peer's datagram (WIRE 6.8). The answer is a good-bye; to a good-bye it
+  // is a report that confirms it. Reports that confirm a good-bye, and some other types, get no
+  // answer (nullopt), so two processes that have both left fall silent. The answer has no number
+  // yet.
   std::optional<wire::Prefix> answer_to(Rank slot, ByteSpan datagram) const;
 
   std::uint32_t epoch = 0;
@@ -23,8 +23,8 @@ struct FormerMember {
   std::uint16_t size = 0;   // SizeAgreement::own()
 };
 
-// Keeps the communicators that this process left last. A peer that speaks to an older one gets no
-// answer, and waits for its deadline.
+// The kPlaces communicators that this process left last. A peer that speaks to an older one gets no
+// answer, so it waits until its deadline.
 class FormerMembers {
  public:
   static constexpr std::size_t kPlaces = 256;

@@ -14,17 +14,17 @@
 namespace leeway::collective {
 namespace {
 
-// Parts of a lossy call's time: the first hop is to be over after the first quarter. The hop across
-// is to be over before the last quarter, if a third hop follows. An all_reduce across leaves the
-// second half of its own time to its spread.
+// How a lossy call's time is divided among its hops. The first hop must end within the first
+// quarter. If a third hop follows, the hop across must end before the last quarter. Within an
+// all_reduce across, the spread half gets the second half of that hop's time.
 constexpr int kReduceEnds = 4;    // a quarter
 constexpr int kSpreadBegins = 4;  // a quarter is left
 
-// Elements of a piece are a multiple of this for each rank of a site.
+// A piece's length divided by the ranks of a site is a multiple of this many elements.
 constexpr std::size_t kPieceGrain = 1024;
 
-// Places of a call's legs in a tier. Each site of a reduce_scatter, and each piece of an
-// all_reduce, is a leg. A tally may come on top.
+// Numbers that each call reserves in a tier, one for each leg: the sites of a reduce_scatter or the
+// pieces of an all_reduce, and one leg for a tally.
 constexpr std::uint64_t kLegsMax = 256;
 constexpr std::size_t kPiecesMax = kLegsMax - 1;
 
@@ -173,7 +173,8 @@ void HierarchicalCall::plan_piece(std::size_t piece) {
   add(Tier::spread, piece, std::move(spread));
 }
 
-// Adds a tally, because each rank of a site knows only what its own hop across lacks.
+// Adds a leg in which the ranks of a site exchange tallies, because each rank knows only what its
+// own hop across lacks.
 void HierarchicalCall::add_tally() {
   tallies_.resize(kTallies * per_site());
   brought_.assign(per_site(), true);
@@ -207,7 +208,7 @@ void HierarchicalCall::plan_reduce_scatter() {
       leg_spec(OperationKind::reduce_scatter, {partials_.data(), sites * block, spec_.input.dtype},
                spec_.output);
   across.options = across_options();
-  // Gathers the parts for our counterparts' blocks.
+  // Appends the blocks of this rank and its counterparts to `part`.
   const auto gather = [&](std::span<const float> whole, std::vector<float>& part) {
     for (const Rank rank : sites_.across())
       part.insert(part.end(), whole.begin() + static_cast<std::ptrdiff_t>(rank * block),
@@ -268,8 +269,8 @@ HierarchicalCall::Leg* HierarchicalCall::next(Tier tier, Instant now) {
   if (through(tier) || !may_begin(legs_[t][next_[t]])) return nullptr;
   Leg& leg = legs_[t][next_[t]++];
   leg.spec.options.delivery.deadline = time_left(tier, now);
-  // After a failure the leg still takes its number, as on all ranks. It is forfeited, so that wrong
-  // elements are not sent.
+  // After a failure the leg still takes its number, so that numbers stay equal on all ranks. It is
+  // forfeited, so it sends no wrong elements.
   if (!failure_.ok()) leg.spec.forfeit = std::make_shared<const Status>(failure_);
   if (tier == Tier::across && failure_.ok()) weigh(leg);
   return &leg;
@@ -284,8 +285,9 @@ Duration HierarchicalCall::time_left(Tier tier, Instant now) const {
   return std::max<Duration>(submitted_ + whole - now, Duration(1));
 }
 
-// Multiplies a site's mean by its units of work, since averages expect sums over units. `units_`
-// counts them per rank of the site: without weights all are 1, and nothing is multiplied.
+// Multiplies a site's mean by its units of work, because averages expect sums over units. `units_`
+// holds units divided by the ranks of a site. Without weights they are all 1, and nothing is
+// multiplied.
 void HierarchicalCall::weigh(Leg& leg) {
   if (spec_.options.op != ReduceOp::avg || spec_.input.dtype != DataType::f32) return;
   if (std::all_of(units_.begin(), units_.end(), [](double units) { return units == 1.0; })) return;
@@ -311,7 +313,7 @@ void HierarchicalCall::fail(const Status& status, const protocol::Blame& blame) 
   blame_ = blame;
 }
 
-// Returns the whole group's number of a rank of the tier's group.
+// Converts a rank of the tier's communicator to the rank in the whole communicator.
 Rank HierarchicalCall::known_as(Tier tier, Rank rank) const {
   if (rank == kNoRank) return kNoRank;
   return tier == Tier::across ? sites_.rank(rank, sites_.place())
@@ -354,8 +356,8 @@ void HierarchicalCall::merge(const Leg& leg, const Request& request, Instant now
   report_.times.total = now - submitted_;
 }
 
-// Estimators work only in the hop across. A call that is cut into pieces is exact, so it has no
-// estimates.
+// Takes over the estimates of the hop across. Only one leg has any: a call of several pieces is
+// exact.
 void HierarchicalCall::merge_across(const Request& request) {
   const CollectiveReport& part = request.report;
   tally_here_[kMissing] = static_cast<double>(part.elements_missing);
@@ -374,8 +376,8 @@ void HierarchicalCall::merge_across(const Request& request) {
   add_contributors(part.contributors, report_.contributors);
 }
 
-// Returns the error of a call whose result lacks elements in this site. It names the rank of whose
-// packets most are missing here.
+// Returns the error of a call whose result lacks elements in this site. The text names the rank
+// from which most packets are missing.
 Status HierarchicalCall::incomplete(const CollectiveReport& report) const {
   const auto missing = [](const PeerReport& row) { return row.expected - row.arrived; };
   const auto most = std::max_element(
@@ -416,8 +418,8 @@ void HierarchicalCall::finish(Request& outcome, Instant now) const {
   outcome.finish(failure_, now);
 }
 
-// A rank that was not heard could not tell what its part lacks. All elements that it brought count
-// as missing.
+// Adds what ranks of this site miss. A rank that was not heard could not tell what its part lacks,
+// so all elements that it brought count as missing.
 void HierarchicalCall::add_tallies(CollectiveReport& report) const {
   const auto parts = schedule::ShardMap::even(spec_.input.count, sites_.ranks_per_site());
   for (Rank place = 0; place < per_site(); ++place) {

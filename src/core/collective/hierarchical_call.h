@@ -1,17 +1,17 @@
-// A collective in hops: inside sites, between counterparts, and inside again. Each hop is a
-// collective of a communicator of its own, so the protocol does not know of it.
+// Splits a collective into hops: inside sites, between counterparts ("across"), and inside again.
+// Each hop is a collective of another communicator, so the protocol knows nothing of sites.
 //
 //   all_reduce       reduce_scatter inside, all_reduce across, all_gather inside
 //   reduce_scatter   reduce_scatter inside for each site's blocks, reduce_scatter across
 //   all_gather       all_gather across, all_gather inside for each site's blocks
 //
-// Hops inside are exact if the call is. In a lossy call they are repaired until nothing is missing,
-// and go on without a rank that is silent. Only the hop across is lossy. There a site's partial sum
-// is one contribution, so estimators have as many contributors as there are sites.
+// If the call is exact, so is every hop. In a lossy call only the hop across loses data. The hops
+// inside repair until nothing is missing, and go on without a rank that is silent. Across, the
+// partial sum of a site is one contribution, so estimators count sites as contributors.
 //
-// It does no I/O. Its driver hands its legs to the three communicators in the order in which next()
-// returns them, which is the same on all ranks. It calls on_done() for each, and finish() once
-// done().
+// It does no I/O. Its driver submits the legs to their tiers' communicators in the order in which
+// next() returns them, which is the same on all ranks. The driver calls on_done() for each leg, and
+// finish() once done() is true.
 #pragma once
 
 #include <array>
@@ -24,28 +24,27 @@
 
 namespace leeway::collective {
 
-// Communicators that a hierarchical collective goes over. Two of them have the ranks of a site. On
-// each of them all ranks begin operations in the same order; the order between different
-// communicators does not matter.
+// The communicators that carry the hops. `reduce` and `spread` have the ranks of one site; `across`
+// has counterparts. On each of them all ranks begin operations in the same order. The order between
+// different communicators does not matter.
 enum class Tier : std::uint8_t { reduce = 0, across, spread };
 inline constexpr int kTiers = 3;
 
 class HierarchicalCall {
  public:
-  // Returns true if the call may go in hops, which all ranks decide alike. These calls may not:
-  // - uneven ones, and those without contents or encoded elsewhere;
+  // Returns true if the call may be split into hops. All ranks decide alike. These calls may not:
+  // - calls with uneven blocks, without contents, or encoded elsewhere;
   // - late work (confirm_use), whose weights differ by owner;
-  // - averages of integers, which are rounded once;
-  // - sums of narrow floats, which are made in float32 and rounded once;
+  // - averages of integers and sums of narrow floats, which must be rounded only once;
   // - calls over more than 255 sites.
   static bool takes(const OperationSpec& spec, const SiteMap& sites);
-  // Returns the operation that stands for the call on the whole communicator. There ranks hear how
-  // their calls differ, and of each other's failures.
+  // Returns a stand-in for the call in the whole communicator. Through it ranks hear that their
+  // calls differ, and hear of each other's failures.
   static OperationSpec stand_in(const OperationSpec& spec);
 
-  // The spec must have been validated for all ranks. `place`: the call's place among all
-  // collectives of the communicator. `piece_bytes`: an exact all_reduce of more bytes is cut into
-  // pieces of about that length, which move in different tiers at once.
+  // `spec` must have been validated in the whole communicator. `place`: the call's place among all
+  // its collectives. `piece_bytes`: an exact all_reduce of more bytes is cut into pieces of about
+  // that length, so that different pieces can move in different tiers at once.
   HierarchicalCall(const OperationSpec& spec, const SiteMap& sites, Instant submitted,
                    std::size_t piece_bytes, std::uint64_t place = 0);
   HierarchicalCall(const HierarchicalCall&) = delete;
@@ -61,26 +60,24 @@ class HierarchicalCall {
     bool held = false;     // for the driver of the call: a stand-in holds its place
   };
   bool lossy() const { return spec_.options.delivery.kind != Delivery::Kind::exact; }
-  // Returns the next leg of the tier if it may begin. Returns null if it may not yet, or if there
-  // is none. The leg's deadline counts from now.
+  // Returns the tier's next leg if it may begin, else null. Sets the leg's deadline, counted from
+  // `now`.
   Leg* next(Tier tier, Instant now);
   // Returns true if no leg of the tier is left to begin.
   bool through(Tier tier) const;
-  // Returns the legs of the tier that are left to begin.
   std::span<Leg> not_begun(Tier tier) {
     const auto t = static_cast<std::size_t>(tier);
     return std::span(legs_[t]).subspan(next_[t]);
   }
-  // Tells the call that the leg is over, and that its memory is free.
+  // Tells the call that the leg is over, and that nothing reads the leg's memory any more.
   void on_done(const Leg& leg, const Request& request, Instant now);
-  // Tells the call that it cannot go on. Legs that have not begun then only take their places.
+  // Fails the call. Legs that have not begun then take their numbers, and send nothing.
   void fail(const Status& status, const protocol::Blame& blame = {});
-  // Replaces the failure of a call that has failed by one that tells more of the reason.
+  // Replaces the failure of a call that has failed by a more informative one.
   void explain(const Status& status) { failure_ = status; }
   const Status& failure() const { return failure_; }
-  // Rank of the communicator that the failure names.
+  // Returns the rank, in the whole communicator, that caused the failure.
   const protocol::Blame& blame() const { return blame_; }
-  // Returns true if all legs are over.
   bool done() const { return left_ == 0; }
   // Writes the outcome of a call that is done.
   void finish(Request& outcome, Instant now) const;
@@ -124,13 +121,13 @@ class HierarchicalCall {
   std::array<std::vector<Leg>, kTiers> legs_;
   std::array<std::size_t, kTiers> next_{};
   std::size_t left_ = 0;
-  // For a reduce_scatter: partial sums that go across, by site; the residual and the control
-  // variate of the blocks that go across.
+  // A reduce_scatter's partial sums that go across, by site, and the parts of the caller's residual
+  // and control variate for the blocks that go across.
   std::vector<std::byte> partials_;
   std::vector<float> residual_;
   std::vector<float> control_;
   std::vector<double> units_;  // units of work, by piece; for a reduce_scatter by site
-  // Numbers of a lossy all_reduce that each rank of a site tells the others of its site.
+  // After a lossy all_reduce, each rank sends these numbers to the other ranks of its site.
   enum Tally : std::size_t {
     kHeard,    // 1
     kMissing,  // elements of the rank's part that the hop across did not bring

@@ -87,8 +87,8 @@ Result<MutableByteSpan> HostPayload::landing(const PayloadLayout& layout) {
   return MutableByteSpan(landing_);
 }
 
-// Address of the chunk's elements in a tensor: in the input for contributions, else in the own
-// block.
+// Returns the address of the chunk's elements: in the input for the reduce half, else in this
+// rank's block.
 std::byte* HostPayload::element_of(const PayloadChunk& chunk) const {
   const std::size_t element = size_of(layout_.dtype);
   if (chunk.half == PayloadHalf::spread) return tensors_.own_block + chunk.first_element * element;
@@ -228,7 +228,7 @@ void HostPayload::sum(const Task& task) {
   }
 }
 
-// Encodes those chunks of the own block whose last missing part was the reduced chunk.
+// Encodes those chunks of this rank's block that became complete with the reduced chunk.
 void HostPayload::encode_whole(const PayloadChunk& reduced) {
   const std::size_t end = reduced.first_element + reduced.elements;
   for (std::uint32_t c = 0; c < layout_.chunks(PayloadHalf::spread, layout_.rank); ++c) {

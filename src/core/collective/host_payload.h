@@ -1,8 +1,8 @@
-// Payload source and sink on the host. Sources and sinks on a device have to compute the same, bit
-// for bit. The simulator and tests run operations with it.
+// Payload source and sink on the host, for the simulator and tests. It is also the reference:
+// sources and sinks on a device must compute the same bits.
 //
-// It does nothing by itself. Its owner calls encode() and use() at any time and on any thread. Two
-// threads may do so at once, if one encodes while the other uses.
+// It has no thread. Its owner calls encode() and use() at any time, on any thread. One thread may
+// encode while another one uses.
 #pragma once
 
 #include <deque>
@@ -19,8 +19,9 @@ struct HostTensors {
   ConstTensorView input;
   TensorView output;
   Scalar factor = 1;
-  // This rank's block of the spread half. It is read, and with `adopt` replaced by the values that
-  // others decode. Not used in an all_reduce, whose reduce half makes the block in the output.
+  // This rank's block of the spread half. It is read; with `adopt` its values are replaced by those
+  // that receivers decode. An all_reduce ignores it, since its reduce half writes the block into
+  // the output.
   std::byte* own_block = nullptr;
   bool adopt = true;
   Duration poll_every{0};  // as PayloadSource's
@@ -30,16 +31,16 @@ class HostPayload final : public PayloadSource, public PayloadSink {
  public:
   explicit HostPayload(const HostTensors& tensors) : tensors_(tensors) {}
 
-  // Chunks that this rank is to encode before any packet arrives, in the order in which they leave,
-  // rotating over blocks. Call after begin().
+  // Returns the chunks that this rank must encode before any packet arrives, in the order of
+  // sending: one of each block in turn. Call it after begin().
   std::vector<PayloadChunk> chunks() const;
-  // Encodes the chunk. From now on the source has it.
+  // Encodes the chunk. From now on encoded() returns it.
   void encode(const PayloadChunk& chunk);
 
-  // Uses the oldest chunk that was handed over and not used: sums or decodes it, and encodes chunks
-  // of the own block that became whole. Returns false if there is none.
+  // Uses the oldest chunk that the library handed over: sums or decodes it, then encodes the chunks
+  // of this rank's block that became complete. Returns false if no chunk waits.
   bool use();
-  // Number of chunks that were handed over and not used.
+  // Number of chunks that use() has not used.
   std::size_t unused();
 
   const PayloadLayout& layout() const { return layout_; }

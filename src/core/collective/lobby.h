@@ -1,5 +1,5 @@
-// Datagrams of communicators that this process has not joined yet. A peer that learnt of a new
-// communicator a moment earlier may send at once.
+// Keeps datagrams of communicators that this process has not joined yet. A peer that has joined a
+// moment earlier may send at once.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 namespace leeway::collective {
 
 // Keeps the latest kPlaces datagrams of all senders. Older ones are dropped, and count as lost. A
-// bare datagram, which has a type and no contents, replaces its earlier copy: peers repeat bare
-// datagrams until they are answered, and the copies must not displace other datagrams.
+// bare datagram (a type without contents) replaces its earlier copy: peers repeat bare datagrams
+// until they are answered, and the copies must not displace other datagrams.
 class Lobby {
  public:
   static constexpr std::size_t kPlaces = 64;
@@ -24,10 +24,12 @@ class Lobby {
     std::uint32_t epoch;
   };
 
-  // Keeps the datagram. Returns the sender of the datagram that was dropped for it.
+  // Keeps the datagram. If another one was dropped to make room, returns that one's sender and
+  // epoch.
   std::optional<Dropped> put(const wire::Prefix& prefix, Rank slot, ByteSpan datagram);
 
-  // Hands over and forgets the datagrams that came for the communicator, in the order of arrival.
+  // Calls use(slot, datagram) for each datagram of the communicator, in the order of arrival, and
+  // forgets it.
   template <typename Use>
   void take(std::uint32_t epoch, Use&& use) {
     for (std::size_t i = 0; i < kPlaces; ++i) {

@@ -1,4 +1,4 @@
-// This process as a member of one communicator. Made by Node::join().
+// This process as a member of one communicator. Node::join() makes it.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@ namespace leeway::collective {
 
 class Member {
  public:
-  // `slots`: by rank. `paths`: likewise.
+  // `slots`, `paths`: of each rank's process, by rank.
   Member(const protocol::EndpointConfig& config, std::vector<Rank> slots,
          std::span<protocol::Path* const> paths, MemoryWatcher* watcher);
 
@@ -24,15 +24,16 @@ class Member {
   // Returns kNoRank if the process in that slot is no member.
   Rank rank_in(Rank slot) const { return slot < ranks_.size() ? ranks_[slot] : kNoRank; }
 
-  // Number of trains that Node::poll_train() had handed out, up to and including this member's
-  // latest. Once that many are no longer read, none of this member's is.
+  // Number of the last train of this member, in the count Node::trains(). Once trains up to this
+  // number are no longer read, nothing of this member is read.
   std::uint64_t trains_end() const { return trains_end_; }
 
-  // Lengths of datagrams that the ranks have told each other (PathSizes::agree).
+  // What the ranks have told each other about the datagram lengths of their paths
+  // (PathSizes::agree).
   SizeAgreement& sizes() { return sizes_; }
   const SizeAgreement& sizes() const { return sizes_; }
-  // Returns true if each peer has acknowledged this rank's size, or is gone. Also true if ranks do
-  // not ask each other.
+  // Returns true if each peer has acknowledged this rank's size, or is gone, or ranks do not ask
+  // each other for sizes.
   bool all_know_size() const {
     return sizes_.known_to_all([this](Rank rank) { return engine_.endpoint().link(rank).gone; });
   }

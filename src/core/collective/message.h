@@ -1,5 +1,5 @@
-// A send or a recv: one block between two ranks, bound to a round of the protocol. Any number may
-// be open; each costs about the memory of its request.
+// A send or a recv: moves one block between two ranks in a round of the protocol. Any number may be
+// open; each takes about as much memory as its request.
 #pragma once
 
 #include <vector>
@@ -11,10 +11,10 @@
 
 namespace leeway::collective {
 
-// Objects are reused from message to message.
+// Objects are reused, so that a message allocates no memory.
 class Message final : public protocol::RoundClient {
  public:
-  // The message puts itself on `free` when it may be reused; `free` must have room for it.
+  // When the message may be reused, it adds itself to `free`, which must have capacity for it.
   Message(protocol::Endpoint& endpoint, MemoryWatcher* watcher, std::vector<Message*>& free)
       : endpoint_(endpoint), free_(free), spread_(watcher) {}
 
@@ -38,7 +38,8 @@ class Message final : public protocol::RoundClient {
   std::vector<Message*>& free_;
   Request* request_ = nullptr;
   protocol::Round* round_ = nullptr;
-  // Built by begin(), then only read, except that a receive takes the sender's length.
+  // Built by begin(). Later only a receive changes it, when it learns the length that the sender
+  // told.
   OperationPlan plan_;
   std::uint64_t length_ = 0;  // elements; 0 for a receive until it is heard
   Spread spread_;             // for a group of one: rank 0 is the block's source or destination

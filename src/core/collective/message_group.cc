@@ -89,8 +89,8 @@ void MessageGroup::begin(Instant now, Request& outcome) {
 
 void MessageGroup::on_done(const Request& message, Instant now) {
   const StatusCode code = message.status.code();
-  // A time-out before the group's own deadline comes from the peer's deadline, and is a failure
-  // like any other.
+  // A message that timed out before the group's own deadline failed by its peer's deadline, so it
+  // counts as a failure.
   const bool overdue = code == StatusCode::kDeadlineExceeded && now >= deadline_of(message);
   if (failure_.ok() && code != StatusCode::kOk && !overdue) {
     const auto place = static_cast<std::size_t>(&message - messages_.data());
@@ -100,7 +100,8 @@ void MessageGroup::on_done(const Request& message, Instant now) {
   if (--left_ == 0) complete(now);
 }
 
-// Returns the error of a group whose deadline passed. It names the rank that owes most messages.
+// Returns the error of a group whose deadline passed. The text names the rank with most messages
+// that are not done.
 Status MessageGroup::overdue() const {
   struct Owed {
     std::size_t receives = 0;

@@ -1,5 +1,5 @@
-// Sends and receives that a caller submits as one operation, which is done when all of them are.
-// Call pair_own(), then begin(); messages report by on_done().
+// Sends and receives that a caller submits as one operation (an exchange), which is done when all
+// of them are. Call pair_own(), then begin(), then on_done() for each message.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace leeway::collective {
 
 class MessageGroup {
  public:
-  // `exchange` must be of that kind. Its options apply to every message, except for the tags.
+  // `exchange` must be of kind `exchange`. Its options apply to every message, except for the tags.
   explicit MessageGroup(const OperationSpec& exchange);
   MessageGroup(const MessageGroup&) = delete;
   MessageGroup& operator=(const MessageGroup&) = delete;
@@ -21,14 +21,14 @@ class MessageGroup {
   // All messages, in the caller's order.
   std::vector<Request>& messages() { return messages_; }
 
-  // Pairs the messages that the rank sends itself: the n-th send of a tag is for the n-th receive
-  // of that tag. Returns kInvalidArgument if one lacks the other, or does not fit it.
+  // Pairs the messages that this rank sends to itself: the n-th send of a tag with the n-th receive
+  // of that tag. Returns kInvalidArgument if one has no partner, or type or length do not fit.
   Status pair_own(Rank self);
   bool is_own(const Request& message) const { return message.spec.peer == self_; }
-  // Begins: copies the messages that the rank sends itself. `outcome` is done when all messages
-  // are.
+  // Begins the group, and copies the messages that this rank sends to itself. `outcome` is done
+  // when all messages are.
   void begin(Instant now, Request& outcome);
-  // Call it when a message of the group is done.
+  // Call it when a message is done. The last one ends the group.
   void on_done(const Request& message, Instant now);
 
  private:

@@ -74,14 +74,14 @@ void Node::on_datagram(Instant now, Rank slot, ByteSpan datagram, Ecn ecn) {
     member->engine_.on_datagram(now, from, datagram);
     if (path.reported().largest_sequence != reported) pacing_.on_report(now, slot);
   }
-  // The ECN mark of a refused datagram does not count, either.
+  // A refused datagram is not counted as received, and neither is its ECN mark.
   if (ecn != Ecn::none && path.received() != received) path.note_mark(ecn);
   sizes_.look(slot);
   touch(*member);
   if (path.take_unblocked()) spread_credit(slot);
 }
 
-// WIRE 10: datagrams that concern processes, whatever their communicators.
+// Takes in a datagram that concerns two processes and not a communicator (WIRE 10).
 void Node::on_process_datagram(Instant now, Rank slot, ByteSpan datagram, Ecn ecn) {
   wire::Prefix prefix;
   wire::Refusal refusal = wire::decode_prefix(datagram, nullptr, prefix);
@@ -114,7 +114,7 @@ void Node::on_new_path(Instant now, Rank slot, Rank relay, std::size_t further) 
   if (pacing_.uplink() != nullptr) pacing_.uplink()->begin_anew(now, slot);
 }
 
-// Lets all members with data for this process go on.
+// Lets all members that have data for the process in the slot send again.
 void Node::spread_credit(Rank slot) {
   for (const auto& member : members_) {
     const Rank rank = member->rank_in(slot);
@@ -142,8 +142,8 @@ void Node::on_stranger(Instant now, Rank slot, std::uint32_t epoch, ByteSpan dat
   lobby_.put(prefix, slot, datagram);
 }
 
-// WIRE 6.9: this process lives, and has not joined the communicator yet. It does not know whether
-// its rank is the one that the probe names. The prober refuses the answer of another rank.
+// Answers a probe for a communicator that this process has not joined yet: this process is alive
+// (WIRE 6.9). It cannot check that it has the rank that the probe names, so the prober checks that.
 void Node::answer_probe(const wire::Prefix& probe, Rank slot) {
   if (!paths_.has(slot) || probe.destination == kEveryRank) return;
   const auto type =
@@ -184,7 +184,7 @@ void Node::wake(Instant now, Member& member, std::uint64_t released) {
   rotation_.add(member);
 }
 
-// One communicator has found out that a process is dead. The others take it for dead, too.
+// If `finder` has found a process to be dead, all other members take it for dead, too.
 void Node::spread_deaths(Instant now, Member& finder) {
   const auto deaths = [](const Member& member) {
     return member.engine_.endpoint().counters().peers_given_up;
@@ -229,7 +229,8 @@ bool Node::poll_members(Instant now, protocol::TrainBuffer& out) {
   return false;
 }
 
-// Control datagrams go at once and are counted. Data go when the uplink is open.
+// Control datagrams go at once, and are charged to the uplink. Data go only while the uplink is
+// open.
 bool Node::poll_paced(Instant now, protocol::TrainBuffer& out) {
   congestion::Uplink& uplink = *pacing_.uplink();
   out.limit(uplink.quantum_bytes());
@@ -250,7 +251,7 @@ bool Node::poll_paced(Instant now, protocol::TrainBuffer& out) {
   return false;
 }
 
-// Hands out the next train of a member that is no longer in the rotation.
+// Lets a member that was just taken from the rotation write a train.
 bool Node::hand_out(Instant now, Member& member, protocol::TrainBuffer& out) {
   const bool filled = member.engine_.poll_train(now, out);
   soonest_ = std::min(soonest_, member.engine_.wake_at());
@@ -260,7 +261,7 @@ bool Node::hand_out(Instant now, Member& member, protocol::TrainBuffer& out) {
   return true;
 }
 
-// Changes the address of the train from a rank of the member to a slot.
+// Changes the train's address from the member's rank to the slot, and counts the train.
 void Node::address(Instant now, Member& member, protocol::TrainBuffer& out) {
   if (out.to() != kEveryRank) {
     const Rank slot = member.slots_[out.to()];

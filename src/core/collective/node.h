@@ -1,12 +1,12 @@
-// All communicators of one process over its paths to other processes. It does no I/O, like the
-// engines that it holds: the runtime and the simulator drive this same class.
+// All communicators of one process over its paths to other processes. A node does no I/O, so the
+// runtime and the simulator can drive the same class.
 //
-// A transport tells processes apart by *slots*; a communicator tells them apart by ranks. Datagrams
-// name their communicator by its epoch. Datagrams, time and trains go in and out as in Endpoint
-// (protocol/endpoint.h), with slots in place of ranks.
+// A transport tells processes apart by *slots*, a communicator by ranks. Datagrams name their
+// communicator by its epoch. Apart from slots in place of ranks, datagrams, time and trains go in
+// and out as in Endpoint (protocol/endpoint.h).
 //
-// A node finds the member that a datagram is for, and lets members take turns. What concerns paths
-// is the work of parts that know nothing of each other: PathSizes, Pacing, RelayedPaths.
+// A node finds the member that a datagram is for, and lets members take turns. PathSizes, Pacing
+// and RelayedPaths care for the paths, each without knowledge of the others.
 #pragma once
 
 #include <array>
@@ -36,57 +36,59 @@ class Node {
 
   // Turns on the search for the longest datagram of each path. Call before any join.
   void measure_sizes(const protocol::SizeLimits& limits) { paths_.measure(limits); }
-  // Lengths of datagrams, and what ranks agree on. Call touch() after agree() or tell().
+  // Finds datagram lengths, and lets ranks agree on one. Call touch() after agree() or tell().
   PathSizes& sizes() { return sizes_; }
 
   // Paces all datagrams that this process sends from now on. Returns false, and changes nothing, if
-  // it is paced already or the settings ask for no pacing.
+  // they are paced already or the settings ask for no pacing.
   bool pace(Instant now, const congestion::Settings& congestion) {
     return pacing_.begin(now, congestion);
   }
-  // Makes this node a further lane of the process of `first`: from now on it sends within the share
-  // of the link that `first` has. No other thread may use either node meanwhile. Returns false, and
-  // changes nothing, if this node is paced already or `first` is not.
+  // Makes this node a further lane of the process of `first`: both send within the one pace of
+  // `first`. No other thread may use either node meanwhile. Returns false, and changes nothing, if
+  // this node is paced already or `first` is not.
   bool pace_with(Instant now, Node& first) { return pacing_.begin_with(now, first.pacing_); }
-  // Sets a callback for when data that was held back may leave earlier than next_wake() told. The
-  // driver of another lane of this process calls it, and it must not use any node.
+  // Sets a callback. It is called when data that was held back may leave earlier than next_wake()
+  // told. The thread that drives another lane may call it, so it must not use any node.
   void wake_by(std::function<void()> wake) { pacing_.wake_by(std::move(wake)); }
 
-  // Becomes a member of a communicator whose ranks are these slots. Hands in datagrams that arrived
-  // for it already. No other member may have its epoch.
+  // Makes this process a member of a communicator. `slots`: by rank. Datagrams that arrived for the
+  // communicator earlier are taken in now. No other member may have its epoch.
   Member& join(Instant now, const protocol::EndpointConfig& config, std::vector<Rank> slots,
                MemoryWatcher* watcher = nullptr);
-  // Takes the member out and returns it. Peers that still speak to it are answered by a good-bye
-  // (WIRE 6.8).
+  // Takes the member out and returns it. From now on peers that speak to it get a good-bye (WIRE
+  // 6.8).
   std::unique_ptr<Member> part(Member& member);
   bool has(std::uint32_t epoch) const { return find(epoch) != nullptr; }
 
-  // Call after using the member's engine or endpoint directly: it may have datagrams to send.
+  // Call it after direct use of the member's engine or endpoint, which may now have datagrams to
+  // send.
   void touch(Member& member);
 
   void on_datagram(Instant now, Rank slot, ByteSpan datagram, Ecn ecn = Ecn::none);
   // Forgets the measurements of the path to the process in the slot. Call it when a transport has
-  // proved that the process has moved to another host, or is reached through the process `relay`
-  // from now on, which makes each datagram `further` bytes longer.
+  // proved that the process moved to another host, or is now reached through the process `relay`. A
+  // relay makes each datagram `further` bytes longer.
   void on_new_path(Instant now, Rank slot, Rank relay = kNoRank, std::size_t further = 0);
-  // Keeps what is sent through the relay to the rate that it forwards for this process. The relay
-  // drops the rest (WIRE 9.10).
+  // Keeps what is sent through the relay to `bytes_per_second`, because the relay drops what is
+  // beyond (WIRE 9.10).
   void on_relay_share(Instant now, Rank relay, std::uint64_t bytes_per_second) {
     relayed_.on_share(now, relay, bytes_per_second);
   }
-  // Takes `bytes` bytes that this process forwarded for others from what it may send itself.
-  // Members that are leaving stay while this process forwards.
+  // Charges `bytes` bytes that this process forwarded for others to its own pace. Also keeps
+  // members that are leaving, so that the process goes on forwarding.
   void note_forwarded(Instant now, std::uint64_t bytes);
-  // Tells peers how many of their datagrams this process's socket dropped, so that they send less
-  // at a time (congestion/receive_room.h). `drops`: the socket's drops so far. `socket_bytes`: size
-  // of its buffer. Call it while datagrams arrive, whenever wants_host_drops() is true. If nothing
-  // is paced, that is never.
+  // Tells peers how many of their datagrams this process's socket dropped, so that they send
+  // shorter bursts (congestion/receive_room.h). `drops`: the socket's drops so far. `socket_bytes`:
+  // size of its buffer. Call it while datagrams arrive, when wants_host_drops() is true; without
+  // pacing it never is.
   bool wants_host_drops(Instant now) const { return pacing_.wants_host_drops(now); }
   void on_host_drops(Instant now, std::uint64_t drops, std::size_t socket_bytes) {
     pacing_.on_host_drops(now, drops, socket_bytes);
   }
-  // Call it at next_wake(), and after members were touched. `released`: how many of the trains
-  // handed out so far are no longer read. A member with a later train starts no operation.
+  // Call it at next_wake(), and after touch(). `released`: how many of the trains handed out so far
+  // are no longer read. A member with a later train starts no operation, because its memory is in
+  // use.
   void on_wake(Instant now, std::uint64_t released = UINT64_MAX);
   // Writes the next train of some member, addressed to a slot. Members are served in rotation.
   bool poll_train(Instant now, protocol::TrainBuffer& out);
@@ -96,13 +98,13 @@ class Node {
   // Fails all requests of all members, as Engine::cancel().
   void cancel_all(Instant now, const Status& status);
 
-  // Returns true if any operation is open: peers may have to send something.
+  // Returns true if an operation is open, so that peers may have to send something.
   bool busy() const;
 
   const protocol::Path& path(Rank slot) const { return paths_[slot]; }
   // Returns null if nothing is paced.
   const congestion::Uplink* uplink() const { return pacing_.uplink(); }
-  // Datagrams that reached no member, by wire::Refusal.
+  // Datagrams that reached no member, counted by wire::Refusal.
   const std::array<std::uint64_t, wire::kRefusals>& refused() const { return refused_; }
 
  private:
@@ -128,7 +130,7 @@ class Node {
   std::vector<Member*> touched_;
   Rotation rotation_;
   mutable Member* latest_ = nullptr;  // member whose datagram came last
-  // No member is to be woken before this time.
+  // No member has to be woken before this time.
   mutable Instant soonest_ = Instant::infinite_future();
   std::size_t held_back_ = 0;  // members
   std::uint64_t trains_ = 0;

@@ -1,6 +1,6 @@
-// Measures the parts of a reduction's gradient-to-noise ratio on some of its packets. The parts are
-// mean squares of the result, of this rank's own contribution, and of the errors of encoding.
-// Values are per unit of work: the caller gives the factor.
+// Measures how much noise a reduction adds to a gradient, on some of its packets: mean squares of
+// the result, of this rank's contribution, and of encoding errors. All values are per unit of work,
+// to which the caller's `factor` scales them.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 
 namespace leeway::collective {
 
-// Views bytes as float32, the only type that is measured and of which residuals are kept.
+// Views bytes as float32. Only float32 tensors are measured or have residuals.
 inline std::span<const float> floats_of(ByteSpan bytes) {
   return {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};
 }
 
 class NoiseMeter {
  public:
-  // Starts another operation, which measures other packets than the one before. A model's gradient
-  // differs from place to place, and over operations every place must count alike.
+  // Starts another operation. It measures other packets than the operation before, because
+  // gradients differ from place to place and every place must count alike in the long run.
   void reset() {
     result_ = contribution_ = control_ = encoded_ = spread_ = {};
     weights_ = {};
@@ -30,17 +30,16 @@ class NoiseMeter {
     ++turn_;
   }
 
-  // Returns true if this packet of `packets` in a shard is measured. All are measured if there are
-  // fewer than 8, else every fourth, eighth or 32nd. That is at least two, since a packet to which
-  // no other rank contributed says nothing. For long shards, every eighth packet instead of every
-  // 32nd cost 4 % of a 16 MiB nvfp4 all_reduce of 4 ranks.
+  // Returns true if packet `index` of a shard of `packets` packets is measured: all packets of
+  // fewer than 8, else every fourth, eighth or 32nd one. So two or more are, since one to which no
+  // other rank contributed says nothing. For long shards, every eighth packet instead of every 32nd
+  // cost 4 % of the time of a 16 MiB nvfp4 all_reduce of 4 ranks.
   bool samples(std::uint32_t index, std::uint32_t packets) const {
     const std::uint32_t stride = packets < 8 ? 1 : packets < 16 ? 4 : packets < 64 ? 8 : 32;
     return (index + turn_) % stride == 0;
   }
 
-  // Adds the weights by which a packet that this rank owns was summed. Called for every such
-  // packet.
+  // Adds the weights with which a packet of this rank's shard was summed. Call it for every packet.
   void add_weights(const estimate::WeightMoments& weights, std::size_t elements) {
     weights_.add(weights, static_cast<double>(elements));
     elements_ += static_cast<double>(elements);
@@ -54,10 +53,10 @@ class NoiseMeter {
   void add_own(std::span<const float> contribution, double factor) {
     contribution_.add(contribution, factor);
   }
-  // Adds the distance of our contribution from a guess of the result.
+  // Adds the distance of this rank's contribution from a guess of the result.
   void add_control(std::span<const float> contribution, double factor,
                    std::span<const float> control, double control_factor);
-  // Adds the difference between values and what their receivers will decode.
+  // Adds the encoding error: the difference between `values` and what receivers will decode.
   void add_encoded(const codec::Format& format, const codec::Place& place,
                    std::span<const float> values, ByteSpan encoded, double factor) {
     encoded_.add_difference(values, decoded(format, place, encoded, values.size()), factor);
@@ -67,8 +66,7 @@ class NoiseMeter {
     spread_.add_difference(values, decoded(format, place, encoded, values.size()), factor);
   }
 
-  // Returns true if there are no measurements: no packet of our shard, or no own units of work in
-  // it.
+  // Returns true if nothing was measured: this rank owns no packet, or has no units of work there.
   bool empty() const { return result_.elements == 0 || contribution_.elements == 0; }
   // Returns `known` with the measured means filled in.
   estimate::NoiseStatistics complete(estimate::NoiseStatistics known) const;

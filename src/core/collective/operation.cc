@@ -78,7 +78,7 @@ bool Operation::begin(Instant now, Request& request, std::optional<std::uint32_t
     return true;
   }
   if (exchanges()) ask_at_ = now;
-  // Without units of work, the input is not a gradient from which anything could be learnt.
+  // Without units of work, the input is not a gradient, so the codec must not be chosen by it.
   const OperationSpec& spec = request.spec;
   if (request.automatic_number && spec.options.weight > 0.0) {
     automatic_.observe({static_cast<const float*>(spec.input.data), spec.input.count});
@@ -168,8 +168,8 @@ void Operation::on_settled(FlowKind kind, Instant now) {
 
 void Operation::learn_from_links() {
   const auto& flows = round_->phase(FlowKind::reduce).receive;
-  // Short flows are sent in several copies (WIRE 2.12), so the number of packets that came says
-  // little about the link.
+  // Short exact flows on paced ranks are sent in several copies (WIRE 2.12), so the number of
+  // packets that came says little about the link.
   const bool copied = endpoint_.config().paced &&
                       plan_.round.phase(FlowKind::reduce).delivery == Delivery::Kind::exact;
   for (Rank peer = 0; peer < flows.size(); ++peer) {
@@ -227,9 +227,9 @@ void Operation::on_done(const Status& status, Instant now) {
   ask_at_ = now;
 }
 
-// Text such as ", most of them from rank 2, which is gone". It is empty if more than four ranks
-// lack equally many packets. A rank that left the operation sends no more, and others may lack
-// packets because of it, so such a rank is named before them.
+// Returns text such as ", most of them from rank 2, which is gone". It is empty if more than four
+// ranks lack equally many packets. A rank that has left may be the reason why others lack packets,
+// so such ranks are named first.
 std::string Operation::missing_of() const {
   const auto& flows = round_->phase(FlowKind::spread).receive;
   std::vector<Rank> ranks;
@@ -252,8 +252,7 @@ std::string Operation::missing_of() const {
   return text;
 }
 
-// The spread half promised all of the result. Elements that did not come are zeros here, although
-// no rank sent zeros.
+// Returns the error of a spread half that was to bring the whole result, and did not.
 Status Operation::incomplete() const {
   const CollectiveReport& report = request_->report;
   const std::size_t elements = std::max(request_->spec.input.count, request_->spec.output.count);
@@ -275,7 +274,7 @@ Status Operation::incomplete() const {
       why.data());
 }
 
-// Peers may be silent because we kept them waiting: the text names both reasons.
+// Adds to a time-out the chunk for which the caller's payload source or sink kept peers waiting.
 Status Operation::with_awaited_payload(const Status& status) const {
   if (!exchanges() || status.code() != StatusCode::kDeadlineExceeded) return status;
   const std::string awaited = payload_.awaited();
@@ -290,8 +289,8 @@ void Operation::finish(Instant now, const Status& status) {
   std::exchange(request_, nullptr)->finish(status, now);
 }
 
-// Whatever code the caller's payload source fails with: to peers this rank is neither gone nor shut
-// down.
+// Fails the operation. Peers are told kInternal if a payload source failed with kCancelled or
+// kPeerLost, which would read as if this rank had left.
 void Operation::fail_at_source(Instant now, const Status& why) {
   const bool misleads = request_->spec.elsewhere() && (why.code() == StatusCode::kCancelled ||
                                                        why.code() == StatusCode::kPeerLost);
@@ -325,8 +324,8 @@ void Operation::ask_payload(Instant now) {
                             payload_.awaited().c_str()));
 }
 
-// The sink may get the last packets as late as the deadline, so it has the same time once more
-// after that.
+// Returns the sink's deadline. The sink may get the last packets at the call's deadline, so it has
+// the same time once more.
 Instant Operation::payload_deadline() const {
   const Instant deadline = plan_.round.deadline;
   if (deadline == Instant::infinite_future() || payload_.all_used()) return deadline;
@@ -353,8 +352,8 @@ void Operation::report_noise() {
     arrived += flow.arrived_count;
   }
   const CollectiveOptions& options = request_->spec.options;
-  // The control variate and this rank's own contribution say nothing about the other ranks' missing
-  // contributions.
+  // If nothing came from other ranks, their contributions are unknown: the control variate and this
+  // rank's own contribution say nothing about them.
   if (options.estimator == Estimator::augmented && arrived == 0 && packets > 0) return;
   const double loss =
       packets == 0 ? 0.0 : 1.0 - static_cast<double>(arrived) / static_cast<double>(packets);

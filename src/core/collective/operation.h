@@ -1,5 +1,4 @@
-// One collective: its halves, bound to a round of the protocol. The runtime and the simulator use
-// it alike.
+// One collective: binds its reduce half and its spread half to a round of the protocol.
 #pragma once
 
 #include <cstdint>
@@ -21,36 +20,37 @@
 
 namespace leeway::collective {
 
-// Objects are reused from operation to operation, so that their memory is allocated once.
+// Objects are reused, so that their memory is allocated once.
 class Operation final : public protocol::RoundClient {
  public:
   Operation(protocol::Endpoint& endpoint, estimate::LinkHistory& history, AutomaticCodec& automatic,
             MemoryWatcher* watcher);
 
-  // Returns false if the protocol has no room for another open round. The request must have been
-  // validated, or be forfeited. `number`: as RoundPlan::number. `stand_in`: the open round that
-  // becomes the operation's, or null for a new one.
+  // Begins the request, which must have been validated or be forfeited. Returns false if the
+  // protocol has no room for another open round. `number`: as RoundPlan::number. `stand_in`: the
+  // open round that this operation takes over, or null to open a new one.
   bool begin(Instant now, Request& request, std::optional<std::uint32_t> number = {},
              protocol::Round* stand_in = nullptr);
-  // Returns true for a stand-in that holds this place of a collective.
+  // Returns true if this operation is a stand-in for the collective with this place.
   bool holds(std::uint64_t place) const;
-  // Puts the request in the place of the stand-in, whose own request is then done.
+  // Ends the stand-in, which this operation must be, and begins the request in its round.
   void take_over(Instant now, Request& request);
   bool performs(const Request& request) const { return request_ == &request; }
   // See Engine::end().
   void end(Instant now, const Status& status, const protocol::Blame& blame);
   bool free() const { return round_ == nullptr && request_ == nullptr; }
 
-  // Returns true for an operation whose elements are encoded and decoded elsewhere.
+  // Returns true if the operation's elements are encoded and decoded by a payload source and sink.
   bool exchanges() const { return request_ != nullptr && request_->payload != nullptr; }
-  // Asks source and sink which chunks are ready.
+  // fail_at_source(): fails the operation. ask_payload(): asks source and sink which chunks are
+  // ready.
   void fail_at_source(Instant now, const Status& why);
   void ask_payload(Instant now);
   Instant ask_payload_at() const { return ask_at_; }
-  // Fails the operation if its packets are through, but its source or sink is not done.
+  // Fails the operation if the network has done its part, but its payload source or sink has not.
   void cancel_payload(Instant now, const Status& status);
 
-  // RoundClient
+  // As protocol::RoundClient.
   schedule::PacketGrid outgoing(protocol::FlowKind kind, Rank peer) const override;
   schedule::PacketGrid incoming(protocol::FlowKind kind, Rank peer) const override;
   const Bitmap* required(protocol::FlowKind kind, Rank peer) const override;

@@ -15,15 +15,16 @@ namespace {
 
 using protocol::FlowKind;
 
-// Tensors up to this many bytes are copied if that lets the caller go on before receivers have
-// confirmed. A copy of 64 KiB costs a few microseconds, a round trip tens.
+// Tensors up to this many bytes are copied if the caller can then go on before receivers have
+// confirmed. A copy of 64 KiB takes a few microseconds; a round trip takes tens.
 constexpr std::size_t kCopyBytesMax = std::size_t{64} * 1024;
 
-// The same limit if receivers may fetch an empty flow. Waiting for their confirmation takes half a
-// round trip without loss, and time-outs where reports are lost. A copy of 512 KiB takes 40 us.
+// Limit in place of kCopyBytesMax if owners may ask again for a whole flow. Waiting for their
+// confirmation costs half a round trip, and time-outs if reports are lost. A copy of 512 KiB takes
+// 40 us.
 constexpr std::size_t kFetchedBytesMax = std::size_t{512} * 1024;
 
-// Stream tag of the keyed hash (base/philox.h).
+// Stream of the keyed hash for messages (base/philox.h).
 constexpr std::uint32_t kMessageStream = 0x70000000;
 
 std::byte* bytes_of(const void* data) {
@@ -37,7 +38,8 @@ CodecOptions spread_codec_of(const OperationSpec& spec) {
              : spec.options.codec;
 }
 
-// Sums need unbiased rounding, since the errors of many contributions add up. Copies do not.
+// Sums need unbiased rounding, since the errors of many contributions add up. Copies need the least
+// error.
 codec::Purpose purpose_of(const OperationSpec& spec) {
   return has_reduce_half(spec.kind) ? codec::Purpose::sum : codec::Purpose::copy;
 }
@@ -50,19 +52,19 @@ bool same_block(OperationKind kind) {
 // Returns true if the operation's tensors are copied, so that the caller may go on before receivers
 // have confirmed.
 bool is_small(const OperationSpec& spec) {
-  // A message of an exchange is over only when its receiver has confirmed.
+  // An exchange waits until receivers have confirmed, so a copy would be of no use.
   if (spec.grouped) return false;
-  // A residual is written while packets leave: the caller must wait for them.
+  // Each packet that leaves is encoded and updates the caller's residual, so the caller must wait.
   return spec.options.residual.empty() &&
          std::max(spec.input.bytes(), spec.output.bytes()) <= kCopyBytesMax;
 }
 
-// Estimators that rescale each link by the share that arrived over it, and so need packets of each.
+// Returns true for estimators that divide by the share of a sender's packets that arrived, so that
+// it must not be 0.
 bool needs_every_link(Estimator estimator) {
   return estimator == Estimator::horvitz_thompson || estimator == Estimator::augmented;
 }
 
-// Packets of the longest flow of the reduce half.
 std::uint32_t longest_contribution(const OperationPlan& plan) {
   std::uint32_t longest = 0;
   for (Rank owner = 0; owner < plan.size; ++owner)
@@ -72,7 +74,7 @@ std::uint32_t longest_contribution(const OperationPlan& plan) {
 
 // Returns true if owners ask again for a contribution of which no packet arrived. Its sender keeps
 // the payload: in an all_reduce until the result has come, else in a copy or until owners confirm.
-// Asking is worth it for flows that chance may lose as a whole.
+// Outside all_reduce only short flows are asked for, since chance hardly loses a long one.
 bool fetches_empty(const OperationPlan& plan) {
   const ReductionPlan& reduction = plan.reduction;
   if (!reduction.one_pass || !needs_every_link(reduction.estimator)) return false;
@@ -80,14 +82,14 @@ bool fetches_empty(const OperationPlan& plan) {
          longest_contribution(plan) < estimate::kShortFlowPackets;
 }
 
-// Returns true if the reduce half keeps a copy of the input. An all_reduce does not: its caller
-// waits for the result anyway, which confirms the contributions.
+// Returns true if the reduce half keeps a copy of the input. An all_reduce needs none: its caller
+// waits for the result anyway.
 bool copies_input(const OperationSpec& spec, bool fetches_empty) {
   if (spec.kind == OperationKind::all_reduce || !spec.options.residual.empty()) return false;
   return is_small(spec) || (fetches_empty && spec.input.bytes() <= kFetchedBytesMax);
 }
 
-// Returns true if noise is measured. It arises where packets may be lost or values are re-encoded.
+// Returns true if noise is measured: packets may be lost, or values of float32 are encoded.
 bool measures_noise(const OperationSpec& spec) {
   if (!has_reduce_half(spec.kind) || spec.input.dtype != DataType::f32) return false;
   if (!spec.contents || spec.elsewhere()) return false;
@@ -99,8 +101,8 @@ bool measures_noise(const OperationSpec& spec) {
          encoded(spread_codec_of(spec));
 }
 
-// Keys a codec's random bits by facts that both sides know: the sender, the receiver, the message's
-// tag and its number. (Their numbers of operations differ.)
+// Keys a codec's random bits of a message by what both sides know: their ranks, and the message's
+// tag and number. (The two ranks number operations differently.)
 std::uint32_t message_step(const protocol::Endpoint& endpoint, const OperationSpec& spec) {
   const bool sends = spec.kind == OperationKind::send;
   const Rank self = endpoint.config().self;
@@ -118,16 +120,16 @@ bool has_own_spread(const OperationSpec& spec) {
   return spec.kind == OperationKind::all_reduce || spec.lenient;
 }
 
-// Codec for the tag. A codec that leaves the bytes of such elements as they are is reported as
-// native.
+// Returns the codec that the operation's tag names. A codec that does not change elements of this
+// type counts as native.
 CodecOptions told_codec(const CodecOptions& options, DataType dtype) {
-  // Only a stand-in has this codec here. The call itself tells which codec was chosen.
+  // Only a stand-in still has this codec here. The tag of the call itself names the chosen codec.
   if (options.codec == Codec::automatic) return {};
   return codec::format_of(options, dtype).identity() ? CodecOptions() : options;
 }
 
-// Options without a meaning in this call are set to their defaults: ranks may give them
-// differently.
+// Returns the tag by which ranks compare their calls. Options without effect on this call are set
+// to defaults, as ranks may set them differently.
 wire::OperationTag tag_of(const OperationSpec& spec) {
   if (point_to_point(spec.kind)) {
     wire::OperationTag tag = wire::tag_of_message(spec.kind == OperationKind::send);
@@ -179,11 +181,11 @@ schedule::ShardMap uneven_shards_of(const OperationSpec& spec, OperationPlan& pl
   return schedule::ShardMap::uneven(spec.input.count, plan.uneven_shards, plan.uneven_positions);
 }
 
-// Least elements of a shard of an all_reduce, unless the tensor is shorter. It is one datagram's
-// elements, in the half whose datagrams hold more. Shards are not shorter because each owner costs
-// 2 (N - 1) messages: 4 KiB over UDP take 0.53, 0.55 and 0.55 of the time at 4, 8 and 16 ranks
-// (docs/measurements/collective.md). Longer shards would cost fewer messages still, but all of them
-// leave by one uplink. On a slow link that takes longer than a round trip.
+// Returns the least length of an all_reduce's shard, unless the tensor is shorter: one datagram's
+// elements, in the half whose datagrams hold more. Each owner costs 2 (N - 1) messages, so shorter
+// shards would take longer: with this rule, 4 KiB over UDP take 0.53, 0.55 and 0.55 of the time at
+// 4, 8 and 16 ranks (docs/measurements/collective.md). Longer shards would cost fewer messages
+// still, but would leave by one uplink, which takes longer than a round trip if the link is slow.
 std::size_t fitting_shard(const OperationSpec& spec, const OperationPlan& plan) {
   std::size_t elements = 1;
   for (const CodecOptions& codec : {spec.options.codec, spread_codec_of(spec)}) {
@@ -208,8 +210,8 @@ schedule::ShardMap shards_of(const OperationSpec& spec, std::uint32_t number, Op
   }
 }
 
-// Decides which payloads get a checksum. A message has one receiver, which its plan knows by
-// another number.
+// Decides which payloads get a checksum. A message's plan numbers the receiver 0, so it gets no
+// `intact`, which is by rank.
 void plan_sums(const OperationSpec& spec, const protocol::EndpointConfig& config,
                OperationPlan& plan) {
   plan.intact = {};
@@ -282,8 +284,8 @@ void plan_spread(const OperationSpec& spec, OperationPlan& plan) {
   spread.receive.assign(plan.size, {});
 }
 
-// Returns true if first passes may end with parity. Without pacing, on a fast and near link, asking
-// again takes less time.
+// Returns true if first passes may end with parity. Without pacing links are fast and near, so
+// repair requests take less time than parity.
 bool may_be_coded(const protocol::EndpointConfig& config, const protocol::PhasePlan& phase,
                   std::uint32_t longest) {
   return config.paced && phase.delivery == Delivery::Kind::exact &&
@@ -306,7 +308,7 @@ void plan_reduce_phase(const OperationSpec& spec, const protocol::EndpointConfig
   phase.active = true;
   phase.delivery = delivery.kind;
   phase.loss_max = delivery.loss_max;
-  // A lossy reduction leaves the second half of the call's time to the spread.
+  // The reduce half of a lossy all_reduce must end in the first half of the call's time.
   const bool halves =
       spec.kind == OperationKind::all_reduce && delivery.kind != Delivery::Kind::exact;
   phase.deadline = halves ? overdue_at(submitted, delivery.deadline / 2) : plan.round.deadline;
@@ -314,11 +316,10 @@ void plan_reduce_phase(const OperationSpec& spec, const protocol::EndpointConfig
   phase.fetch_empty = plan.reduction.fetch_empty;
   phase.repairable = delivery.kind != Delivery::Kind::best_effort || phase.fetch_empty;
   phase.coded = !spec.elsewhere() && may_be_coded(config, phase, longest_contribution(plan));
-  // Parity is computed from the packets that were sent, and results may overwrite the input before
-  // all parity has left.
+  // Parity is computed from the input, which results may overwrite before all parity has left.
   plan.reduction.copy_input |= phase.coded;
-  // A packet that is sent again writes the caller's residual again, so the caller waits until
-  // receivers have confirmed.
+  // With a residual the call is not done before receivers confirm, because a packet that is sent
+  // again writes the caller's residual again.
   phase.payload_retained = plan.reduction.copy_input && plan.reduction.residual.empty();
   if (plan.payload != nullptr) phase.ready = plan.payload->ready();
 }
@@ -329,17 +330,18 @@ void plan_spread_phase(const OperationSpec& spec, const protocol::EndpointConfig
   protocol::PhasePlan& phase = plan.round.phase(kind);
   phase.active = true;
   phase.delivery = has_own_spread(spec) ? spec.options.spread : delivery.kind;
-  // The bounded spread of an all_reduce is repaired until nothing is missing, or the deadline.
+  // The bounded spread of an all_reduce is repaired until nothing is missing or the deadline has
+  // come.
   phase.loss_max = spec.kind == OperationKind::all_reduce ? 0.0 : delivery.loss_max;
   phase.deadline = plan.round.deadline;
   phase.codec = point_to_point(spec.kind) ? plan.round.tag.codec : plan.round.tag.spread_codec;
   phase.repairable = phase.delivery != Delivery::Kind::best_effort || spec.ledger != nullptr;
-  // A longer message is done when its receiver has it, also if packets are encoded to memory of our
-  // own: its sender hears of a receive that does not fit.
+  // A long send is done only when its receiver confirms, even if we have a copy. So its sender
+  // hears of a receive that is too short.
   phase.payload_retained =
       plan.spread.sends_own_copy() && (!point_to_point(spec.kind) || is_small(spec));
   phase.same_for_all = plan.spread.same_block && kind == FlowKind::spread;
-  // Packets that are encoded for each receiver would be encoded again for every parity.
+  // A block that is encoded for one receiver is not kept. Parity would need it encoded once more.
   const bool kept = plan.spread.format.identity() || plan.spread.same_block;
   phase.coded = kind == FlowKind::spread && kept && !plan.spread.elsewhere &&
                 spec.ledger == nullptr && may_be_coded(config, phase, longest_block(plan));
@@ -364,7 +366,8 @@ void plan_round(const OperationSpec& spec, Instant submitted, OperationPlan& pla
                       delivery.kind != Delivery::Kind::exact;
 }
 
-// Counts that ranks of an uneven all_to_all expect of each other. Each rank knows only its own.
+// Lists what this rank sends to and expects from each rank in an uneven all_to_all. Peers compare
+// these counts, since each rank knows only its own.
 void plan_pairs(const OperationSpec& spec, OperationPlan& plan) {
   plan.pair_sends.clear();
   plan.pair_receives.clear();
@@ -375,8 +378,8 @@ void plan_pairs(const OperationSpec& spec, OperationPlan& plan) {
   }
 }
 
-// Most elements that one rank sends another in the operation. If an all_reduce has few owners,
-// flows are far from the limit.
+// Returns the most elements that one rank sends another. The shards of few owners are longer than
+// assumed here, but far from the limit.
 std::size_t longest_flow(const OperationSpec& spec, int size) {
   switch (spec.kind) {
     case OperationKind::all_reduce:
@@ -405,17 +408,17 @@ std::size_t longest_flow(const OperationSpec& spec, int size) {
   return spec.input.count;
 }
 
-// Returns true if ranks meet through one of them, with 2 (N - 1) messages. If each rank sends to
-// all, N (N - 1) are needed. Ranks that share processors wait for each other's work, so fewer
-// messages save more than the second hop takes. Between hosts the direct way takes less time.
+// Returns true if the ranks meet through one rank, which takes 2 (N - 1) messages instead of N (N -
+// 1). On one host the ranks share processors, so fewer messages save more than the second hop
+// costs. Between hosts it takes less time if each rank tells all.
 bool goes_through_one_rank(const OperationSpec& spec, const protocol::EndpointConfig& config) {
   const bool meets = spec.kind == OperationKind::barrier || is_empty(spec);
   return meets && spec.options.delivery.kind == Delivery::Kind::exact && config.one_host &&
          config.size > 2;
 }
 
-// Makes a call without elements a meeting: each rank sends an empty packet to each other rank, in
-// the call's delivery class.
+// Replaces a call without elements by a meeting: each rank sends an empty packet to each other
+// rank, in the call's delivery class.
 OperationSpec as_meeting(const OperationSpec& empty) {
   OperationSpec meeting{.kind = OperationKind::all_gather};
   meeting.input.dtype = meeting.output.dtype = DataType::u8;
@@ -425,7 +428,7 @@ OperationSpec as_meeting(const OperationSpec& empty) {
   return meeting;
 }
 
-// An all_reduce of one byte, which has one owner.
+// Makes the meeting an all_reduce of one byte, which has one owner.
 OperationSpec as_sum(const OperationSpec& meeting, std::byte* bytes) {
   OperationSpec sum = meeting;
   sum.kind = OperationKind::all_reduce;
@@ -445,7 +448,8 @@ void plan_halves(const OperationSpec& spec, Instant submitted, const protocol::E
   plan_common(spec, endpoint.config(), plan);
   plan.self = endpoint.config().self;
   plan.size = endpoint.config().size;
-  // The request's sequence would not do: it also counts messages, and so differs between ranks.
+  // The number of the collective, because Request::sequence counts messages, too, and so differs
+  // between ranks.
   plan.step = context.number;
   plan.meter = measures_noise(spec) ? &context.meter : nullptr;
   plan.payload = spec.elsewhere() ? context.payload : nullptr;
@@ -467,7 +471,7 @@ Status check_flow_lengths(const OperationSpec& spec, const protocol::EndpointCon
   if (config.size == 1 || elements <= limits::kFlowPacketsMax) return Status();
   const std::size_t payload_bytes = config.datagram_bytes - wire::kDataHeaderBytes;
   for (CodecOptions codec : {spec.options.codec, spread_codec_of(spec)}) {
-    // The format with the longest packets among those it may choose.
+    // Of the formats that `automatic` may choose, this has the fewest elements in a packet.
     if (codec.codec == Codec::automatic) codec = Codec::fp32;
     const std::size_t fitting =
         codec::format_of(codec, dtype_of(spec), purpose_of(spec)).elements_for(payload_bytes);
@@ -482,9 +486,9 @@ Status check_flow_lengths(const OperationSpec& spec, const protocol::EndpointCon
   return Status();
 }
 
-// Plans a collective that takes its place and sends no data: it goes another way, or fails at once.
-// Of a refused collective peers hear only the kind, since invalid options may have no value on the
-// wire.
+// Plans a collective that takes its place and sends no data: a stand-in, or a call that is
+// forfeited. Of a refused call the tag tells only the kind, since invalid options may have no
+// encoding.
 void plan_stand_in(const Request& request, const protocol::Endpoint& endpoint,
                    OperationPlan& plan) {
   plan.kind = request.spec.kind;

@@ -1,7 +1,7 @@
-// Plan of one operation, worked out once from the caller's request when the operation begins.
+// Plan of one operation, made from the caller's request when the operation begins.
 //
-// The operation owns its plan until its round is closed. Both halves and the protocol's round read
-// it by const reference. They keep the state that changes while the operation runs.
+// The operation owns its plan until its round is closed. Both halves and the protocol's round only
+// read it, and keep the state that changes while the operation runs.
 #pragma once
 
 #include <cstdint>
@@ -40,10 +40,11 @@ struct ReductionPlan {
   std::uint64_t rotation_key = 0;    // key of the order in which all senders walk our shard
   const std::byte* input = nullptr;  // the whole tensor
   std::byte* result = nullptr;       // our reduced shard; may be our part of `input`
-  // For Estimator::augmented: guess of our shard's result. If empty, our own contribution serves.
+  // Guess of the result of our shard, for Estimator::augmented. If empty, our own contribution
+  // serves.
   std::span<const float> control;
   std::span<float> residual;  // error feedback, the whole tensor; empty if none
-  // Keep a copy of the input, so that the caller's memory is soon free.
+  // Copy the input, so that the caller may overwrite it soon.
   bool copy_input = false;
   bool fetch_empty = false;  // owners ask again for contributions of which no packet arrived
 
@@ -67,15 +68,17 @@ struct SpreadPlan {
   bool streaming = false;   // the block becomes available chunk by chunk (a reduction fills it)
   bool adopt = false;       // our own block becomes decode(encode(block)): all hold the same bits
   bool copy_input = false;  // small block: keep a copy, so that the caller's memory is soon free
-  // A block without elements travels as an empty packet, so that its receiver hears of it.
+  // Send an empty packet for a block without elements, so that its receiver hears of it.
   bool tells_empty = false;
-  // Elements are encoded and decoded elsewhere (PayloadExchange): `data` of blocks is not used.
+  // A payload source and sink encode and decode the elements (PayloadExchange): Block::data is not
+  // used.
   bool elsewhere = false;
   double meter_factor = 1.0;   // turns the block into values per unit of work
   std::vector<Block> send;     // by receiver; a block without elements is not sent
   std::vector<Block> receive;  // by sender
 
-  // Returns true if the one block is sent from the library's memory, encoded or copied.
+  // Returns true if the block that all receivers get is sent from the library's memory, encoded or
+  // copied.
   bool sends_own_copy() const {
     return same_block && !elsewhere && (!format.identity() || copy_input);
   }
@@ -91,8 +94,8 @@ struct OperationPlan {
   int size = 1;
   DataType dtype = DataType::f32;
   std::size_t payload_bytes = 0;  // most bytes of one encoded packet
-  // Set if the payloads of any receiver get a checksum. `intact`: by receiver, 1 if its payloads
-  // need none (protocol::EndpointConfig).
+  // True if some receiver's payloads need a checksum. `intact`: by receiver, 1 if its payloads need
+  // none (protocol::EndpointConfig).
   bool sum_payloads = true;
   std::span<const std::uint8_t> intact;
   bool contents = true;  // OperationSpec::contents
@@ -100,13 +103,13 @@ struct OperationPlan {
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
   NoiseMeter* meter = nullptr;  // null if nothing is measured
-  // Holds the payload if elements are encoded and decoded elsewhere. Null if the library does both.
+  // Connection to the caller's payload source and sink. Null if the library encodes and decodes.
   PayloadExchange* payload = nullptr;
   std::vector<double> owner_weights;
-  // Uneven blocks of a reduction, by owner, and their places for keyed draws.
+  // Shards of a reduction with uneven blocks, by owner, and their positions for keyed draws.
   std::vector<schedule::Shard> uneven_shards;
   std::vector<std::size_t> uneven_positions;
-  // Elements that we send to each rank, and expect from it, in an uneven all_to_all; else empty.
+  // In an uneven all_to_all, the elements that we send to and expect from each rank; else empty.
   std::vector<std::uint64_t> pair_sends;
   std::vector<std::uint64_t> pair_receives;
   ReductionPlan reduction;    // valid if round.phase(reduce).active
@@ -122,20 +125,19 @@ struct OperationPlan {
     return schedule::PacketGrid(
         elements, static_cast<std::uint32_t>(format.elements_for(payload_bytes)), size_of(dtype));
   }
-  // The same for the owner's shard in the reduce half, and the encoded bytes of a full packet of
-  // any shard.
+  // Returns how the owner's shard is cut into packets in the reduce half.
   schedule::PacketGrid reduced_grid(Rank owner) const {
     return grid_of(reduction.shards[owner].count, reduction.format);
   }
   std::size_t reduced_packet_bytes() const {
     return reduction.format.encoded_bytes(reduction.format.elements_for(payload_bytes));
   }
-  // Keys of the random bits for elements at that position of the tensor, which `source` encodes.
+  // Returns the keys of the random bits with which `source` encodes elements at that position.
   codec::Place place_of(Rank source, std::size_t position) const {
     return {seed, step, source, position};
   }
-  // Returns false if the reduction leaves out values that are not finite, and `values` has some.
-  // They would spoil every mean.
+  // Returns false if noise cannot be measured on `values`: some are not finite, and the reduction
+  // leaves such values out.
   bool is_measurable(ByteSpan values) const {
     return !reduction.finite_only || codec::all_finite(dtype, values);
   }
@@ -143,8 +145,8 @@ struct OperationPlan {
   double result_per_unit() const { return reduction.op == ReduceOp::avg ? 1.0 : 1.0 / size; }
 };
 
-// Inputs of a plan beside the request: the collective's number, and state of the operation that the
-// plan refers to.
+// What a plan needs beside the request: the collective's number, and parts of the operation to
+// which the plan refers.
 struct PlanContext {
   std::uint32_t number;
   NoiseMeter& meter;
@@ -153,28 +155,27 @@ struct PlanContext {
   PayloadExchange* payload;  // used if the request has a source and a sink
 };
 
-// Returns when a call that was submitted at `submitted` is over its deadline. Infinite future if
-// the deadline is more than a quarter of no_deadline.
+// Returns when a call's deadline passes. Infinite future if `deadline` exceeds a quarter of
+// no_deadline.
 Instant overdue_at(Instant submitted, Duration deadline);
-// The same for a request that was submitted.
 inline Instant deadline_of(const Request& request) {
   return overdue_at(request.submitted, request.spec.options.delivery.deadline);
 }
 
-// Returns kResourceExhausted if a rank sends another more than limits::kFlowPacketsMax packets. The
-// request must have been validated.
+// Returns kResourceExhausted if the operation, which must be valid, has a flow of more than
+// limits::kFlowPacketsMax packets.
 Status check_flow_lengths(const OperationSpec& spec, const protocol::EndpointConfig& config);
 
-// Fills in `plan` for the endpoint's collective of that number, and puts this rank's own block
-// where it belongs. The request was validated; deadlines count from its submission. The plan's
-// memory is reused.
+// Fills in `plan` for the collective of number `context.number`, and copies this rank's own block
+// to its place in the output. The request must have been validated and submitted. Reuses the plan's
+// memory.
 void plan_collective(const Request& request, const protocol::Endpoint& endpoint,
                      const PlanContext& context, OperationPlan& plan);
-// Plans how the elements are cut into packets. Unlike plan_collective(), it does not turn a barrier
-// or a call without elements into another operation.
+// Plans both halves as `spec` has them. Unlike plan_collective(), it does not replace a barrier or
+// a call without elements by a cheaper operation.
 void plan_halves(const OperationSpec& spec, Instant submitted, const protocol::Endpoint& endpoint,
                  const PlanContext& context, OperationPlan& plan);
-// The same for a message (send or recv).
+// Fills in `plan` for a message (send or recv).
 void plan_message(const Request& request, const protocol::Endpoint& endpoint, OperationPlan& plan);
 
 }  // namespace leeway::collective

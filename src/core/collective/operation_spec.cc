@@ -24,7 +24,7 @@ bool rooted(OperationKind kind) {
   return kind == OperationKind::broadcast || kind == OperationKind::reduce ||
          kind == OperationKind::gather || kind == OperationKind::scatter;
 }
-// Returns true if type and number of the elements are those of the output: some ranks have no
+// Returns true if element type and count are taken from the output, because some ranks have no
 // input.
 bool goes_by_output(OperationKind kind) {
   return kind == OperationKind::scatter || kind == OperationKind::recv;
@@ -45,7 +45,7 @@ bool has_size(std::size_t count, DataType dtype) {
   return count <= kBytesMax / std::max<std::size_t>(1, size_of(dtype));
 }
 
-// Returns true if whole == part * ranks. That product itself might overflow.
+// Returns true if whole == part * ranks, without computing the product, which might overflow.
 bool is_multiple(std::size_t whole, std::size_t part, std::size_t ranks) {
   return whole / ranks == part && whole % ranks == 0;
 }
@@ -121,8 +121,8 @@ Status check_blocks(const OperationSpec& spec, Rank self, int size) {
   return Status();
 }
 
-// Places, in elements, where an in-place operation may put one tensor inside the other: the input
-// from the output's first element, and the output from the input's.
+// Where an operation in place has one tensor inside the other, in elements: the offset of the input
+// from the start of the output, or of the output from the start of the input.
 struct InPlace {
   std::size_t input_in_output = 0;
   std::size_t output_in_input = 0;
@@ -145,7 +145,7 @@ InPlace in_place_of(const OperationSpec& spec, Rank self) {
   }
 }
 
-// Input and output must be the same memory where the operation allows that, or have none in common.
+// Checks that input and output have no common memory, unless the operation is in place.
 Status check_overlap(const OperationSpec& spec, Rank self, int size) {
   if (!spec.contents || spec.elsewhere() || !uses_input(spec, self) || !uses_output(spec, self))
     return Status();
@@ -203,7 +203,7 @@ Status check_lossy(const OperationSpec& spec) {
   return Status();
 }
 
-// Checks options that have a meaning only in sums of float32.
+// Checks options that are defined only for sums of float32.
 Status check_reduction_only(const OperationSpec& spec) {
   const CollectiveOptions& options = spec.options;
   const bool of_floats = has_reduce_half(spec.kind) && spec.input.dtype == DataType::f32;
@@ -236,7 +236,8 @@ Status check_owner_weights(const OperationSpec& spec, int size) {
   if (!weights.empty() && weights.size() != static_cast<std::size_t>(size)) {
     return invalid(spec, "owner_weights must be one for each rank");
   }
-  // Since all ranks set confirm_use, they decide alike that the call is not cut into parts.
+  // confirm_use, which all ranks must set, lets all decide alike that the call is not cut into
+  // parts.
   if (!weights.empty() && !spec.options.confirm_use && spec.parts == 0)
     return invalid(spec, "owner_weights need confirm_use, which all ranks set");
   if (!std::all_of(weights.begin(), weights.end(), is_weight)) {
@@ -306,7 +307,7 @@ Status check_options(const OperationSpec& spec, int size) {
   return check_lossy(spec);
 }
 
-// Enumerators may come from a file or another language, and tables are indexed by them.
+// Checks that enumerators are in range: they may come from a file, and they index tables.
 Status check_enumerators(const OperationSpec& spec) {
   const CollectiveOptions& options = spec.options;
   const auto check = [&](const char* what, auto value, int count) {
@@ -328,7 +329,7 @@ Status check_enumerators(const OperationSpec& spec) {
   return status;
 }
 
-// Checks that a source and a sink can stand in for the tensors.
+// Checks that a payload source and sink may replace the call's tensors.
 Status check_elsewhere(const OperationSpec& spec) {
   const CollectiveOptions& options = spec.options;
   if (options.source == nullptr && options.sink == nullptr) return Status();
@@ -385,7 +386,7 @@ bool has_spread_half(OperationKind kind) {
   return kind == OperationKind::all_reduce || (!has_reduce_half(kind) && is_collective(kind));
 }
 
-// (An uneven all_to_all may have elements for only some ranks.)
+// In an uneven all_to_all other ranks may have elements, so it never counts as empty.
 bool is_empty(const OperationSpec& spec) {
   const bool in_pairs = spec.kind == OperationKind::all_to_all && spec.uneven();
   return is_collective(spec.kind) && spec.kind != OperationKind::barrier && !in_pairs &&

@@ -47,8 +47,8 @@ MutableByteSpan OwnContribution::kept_place(Rank owner, const schedule::PacketGr
           half().format.encoded_bytes(grid.packet_elements(index))};
 }
 
-// Small inputs are copied, so that the caller's memory is soon free. With error feedback a
-// contribution is the input plus the residual of earlier calls.
+// Copies the input if it is small, so that the caller may soon overwrite it, or if there is a
+// residual to add (error feedback).
 void OwnContribution::take_input() {
   if (!half().copy_input && half().residual.empty()) return;
   const std::size_t bytes = half().shards.count() * element_bytes_;
@@ -66,8 +66,8 @@ void OwnContribution::take_input() {
   }
 }
 
-// An owner for which our contribution has weight 0 uses none of it. The residual for that owner
-// waits for a call in which the weight is not 0.
+// Returns true if the owner's part of the residual is added. With weight 0 the owner would ignore
+// it, so it waits for a later call.
 bool OwnContribution::pays_residual(Rank owner) const {
   if (half().residual.empty()) return false;
   return half().op != ReduceOp::avg || plan_->round.weight_for(owner) != 0.0;
@@ -78,8 +78,8 @@ void OwnContribution::add_residual(Rank owner) {
   const auto owed = half().residual.subspan(shard.offset, shard.count);
   auto* values = reinterpret_cast<float*>(copied_input_.data()) + shard.offset;
   for (std::size_t i = 0; i < owed.size(); ++i) values[i] += owed[i];
-  // Values that are not encoded leave no residual: our contribution to our own shard, and all
-  // values of a format that keeps them as they are.
+  // Nothing is lost of values that are not encoded (our own shard, or an identity format), so no
+  // residual is left.
   if (owner == plan_->self || half().format.identity()) std::fill(owed.begin(), owed.end(), 0.0f);
 }
 
@@ -89,8 +89,8 @@ ByteSpan OwnContribution::input_to(Rank owner, const schedule::PacketGrid& grid,
   return {input_ + first * element_bytes_, grid.packet_elements(index) * element_bytes_};
 }
 
-// A packet's products are made when the packet is, in the first-level cache. A copy of the whole
-// tensor would be another pass over memory.
+// Multiplies one packet by the factor, in the first-level cache. To multiply the whole tensor first
+// would be another pass over memory.
 ByteSpan OwnContribution::contribution_to(Rank owner, const schedule::PacketGrid& grid,
                                           PacketIndex index, std::byte* memory) const {
   const ByteSpan source = input_to(owner, grid, index);
@@ -134,8 +134,8 @@ protocol::Payload OwnContribution::payload(Rank owner, PacketIndex index, Packet
   return {out, plan_->sums_to(owner) ? crc32c(out) : 0};
 }
 
-// Keeps the part of these values that encoding loses. A resent packet has the same bytes, so this
-// may happen twice.
+// Writes what encoding lost of `values` to the residual. A resent packet has the same bytes, so it
+// may be written twice.
 void OwnContribution::keep_residual(std::span<const float> values, const codec::Place& place,
                                     ByteSpan encoded) {
   LEEWAY_ASSERT(input_ == copied_input_.data());  // with a residual, the input is our copy
@@ -143,7 +143,7 @@ void OwnContribution::keep_residual(std::span<const float> values, const codec::
       static_cast<std::size_t>(values.data() - reinterpret_cast<const float*>(input_));
   const auto residual = half().residual.subspan(first, values.size());
   codec::decode(half().format, encoded, place, residual);
-  // A difference that is not finite is dropped: it would spoil all later contributions.
+  // A residual that is not finite is dropped, because it would spoil all later contributions.
   for (std::size_t i = 0; i < values.size(); ++i) {
     const float left_out = values[i] - residual[i];
     residual[i] = std::isfinite(left_out) ? left_out : 0.0f;

@@ -1,6 +1,6 @@
-// This rank's contribution to every shard of a reduction, packet by packet: the caller's tensor, or
-// a copy of it with the residual of earlier calls, times a factor. Sends it to the shards' owners,
-// with parity, and keeps what encoding loses of it.
+// What this rank contributes to every shard of a reduction: the caller's tensor, plus the residual
+// of earlier calls, times a factor. Forms the packets and parity for the shards' owners, and keeps
+// what encoding loses as the next residual.
 #pragma once
 
 #include <vector>
@@ -24,11 +24,12 @@ class OwnContribution {
                             MutableByteSpan scratch);
   protocol::Payload parity(Rank owner, wire::ParityPlace place, MutableByteSpan scratch);
 
-  // Values of a packet of our own shard, which are not encoded. Valid until the next call.
+  // Returns a packet of our own shard, which is not encoded. Valid until the next call.
   ByteSpan to_self(PacketIndex index);
-  // The same, but a copy if the result overwrites the values and may have to be formed again.
+  // As to_self(). The values are copied if the result overwrites them and the sum may have to be
+  // formed again.
   ByteSpan kept_to_self(PacketIndex index);
-  // Adds these values to the noise that is measured.
+  // Adds a packet of our own shard to the noise measurement.
   void measure(PacketIndex index);
 
  private:
@@ -39,13 +40,13 @@ class OwnContribution {
   bool pays_residual(Rank owner) const;
   void add_residual(Rank owner);
   void keep_residual(std::span<const float> values, const codec::Place& place, ByteSpan encoded);
-  // A packet of the owner's shard as it lies in our tensor.
+  // Returns a packet of the owner's shard as it lies at `input_`.
   ByteSpan input_to(Rank owner, const schedule::PacketGrid& grid, PacketIndex index) const;
-  // Our contribution to that packet: the same, or, with a factor, products that are written to
-  // `memory`.
+  // Returns our contribution to that packet. If a factor is still to be applied, the products are
+  // written to `memory`.
   ByteSpan contribution_to(Rank owner, const schedule::PacketGrid& grid, PacketIndex index,
                            std::byte* memory) const;
-  // Memory where our encoded contribution stays for the sake of its parity.
+  // Returns where our encoded packet stays, since parity is computed from it later.
   MutableByteSpan kept_place(Rank owner, const schedule::PacketGrid& grid, PacketIndex index);
 
   const OperationPlan* plan_ = nullptr;  // plan of the current operation
@@ -54,9 +55,9 @@ class OwnContribution {
   std::size_t element_bytes_ = 4;
   GrowingBuffer copied_input_;  // or the input plus the residual
   bool multiplies_ = false;     // a factor is still to be applied to the values at `input_`
-  // Our contribution to one packet, if a factor is applied or the result overwrites the original.
+  // One packet of our own shard, if a factor is applied or the result overwrites the input.
   GrowingBuffer packet_;
-  // For a coded phase.
+  // Only in a coded phase.
   GrowingBuffer kept_;                  // our encoded contributions
   std::vector<std::size_t> kept_from_;  // by owner: offset of the first packet
   std::vector<ParityCache> parities_;   // by owner

@@ -7,7 +7,7 @@
 namespace leeway::collective {
 namespace {
 
-// Interval at which the system is asked for its count of drops, which takes a microsecond.
+// Asking the system for its count of drops takes a microsecond, so it is asked this seldom.
 constexpr Duration kHostDropsEvery = std::chrono::milliseconds(10);
 
 }  // namespace

@@ -1,8 +1,7 @@
-// Pace of all that a process sends, and what its peers are told of this host's socket. Tells the
-// uplink (congestion/uplink.h) what leaves on each path and what reports say of it.
+// Paces all that a process sends: tells the uplink (congestion/uplink.h) what leaves on each path
+// and what reports say of it. Also tells peers how many datagrams this host's socket dropped.
 //
-// Nothing is paced before begin(). Until then `uplink()` is null, and a node compares that pointer
-// and calls none of the functions that need it.
+// Nothing is paced before begin(). Until then uplink() is null, so a node only compares a pointer.
 #pragma once
 
 #include <functional>
@@ -29,16 +28,16 @@ class Pacing {
   congestion::Uplink* uplink() const { return uplink_.get(); }
   // Call it when a member begins to use the path.
   void add_path(Rank slot);
-  // Charges bytes that no path counts, such as those of a train to many peers.
+  // Charges bytes that are sent outside any path's counts, such as a train to many peers.
   void charge(Instant now, std::size_t bytes) {
     if (uplink_ != nullptr) uplink_->on_group_sent(now, bytes);
   }
-  // Call it after begin(), when a train left. `share`: as for Uplink::on_sent().
+  // Call it after begin(), when a train left. `share`: as in Uplink::on_sent().
   void on_train(Instant now, const protocol::TrainBuffer& train, double share = 1);
   // Call it after begin(), when the path has a new report.
   void on_report(Instant now, Rank slot);
 
-  // The same as Node's functions.
+  // As in Node.
   bool wants_host_drops(Instant now) const { return now >= room_at_; }
   void on_host_drops(Instant now, std::uint64_t drops, std::size_t socket_bytes);
 

@@ -1,4 +1,4 @@
-// Packets of this rank's shard: how many contributions each still waits for, and which are reduced.
+// Tells which packets of this rank's shard still wait for contributions, and which are reduced.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace leeway::collective {
 
 class PacketProgress {
  public:
-  // `contributions`: how many come to each packet.
+  // `contributions`: how many other ranks contribute to each packet.
   void reset(const schedule::PacketGrid& grid, int contributions) {
     grid_ = grid;
     missing_.assign(grid.packets(), static_cast<std::uint16_t>(contributions));
@@ -22,14 +22,14 @@ class PacketProgress {
     for (ChunkIndex c; c.value < grid.chunks(); ++c) chunk_left_[c.value] = grid.chunk_size(c);
   }
 
-  // Counts a contribution that was not here before. Returns true if none is missing now.
+  // Counts a contribution to the packet. Returns true if it was the last one missing.
   bool arrive(PacketIndex index) {
     LEEWAY_ASSERT(missing_[index.value] > 0);
     return --missing_[index.value] == 0;
   }
   bool is_reduced(PacketIndex index) const { return reduced_.test(index.value); }
   bool is_reduced(ChunkIndex chunk) const { return chunk_left_[chunk.value] == 0; }
-  // Marks the packet as reduced. Pushes its chunk to `done` if all packets of the chunk now are.
+  // Marks the packet as reduced. If its chunk is now complete, pushes the chunk to `done`.
   void reduce(PacketIndex index, schedule::ChunkQueue& done) {
     const ChunkIndex chunk = grid_.chunk_of(index);
     LEEWAY_ASSERT(!is_reduced(index) && !is_reduced(chunk));

@@ -1,5 +1,5 @@
-// Computes lost packets of a code from the packets that came and from parity, which lies in places
-// of lost packets (protocol::ParityLedger).
+// Computes lost packets from parity and from the packets that came. Parity was received into the
+// places of lost packets (protocol::ParityLedger).
 #pragma once
 
 #include <array>
@@ -15,7 +15,8 @@ namespace leeway::collective {
 
 class PacketRecovery {
  public:
-  // Call before an operation whose packets have at most `bytes` bytes. Allocates when it grows.
+  // Call before an operation whose packets have at most `bytes` bytes. Allocates if that is more
+  // than before.
   void prepare(std::size_t bytes) {
     if (recovery_ == nullptr) recovery_ = std::make_unique<erasure::Recovery>();
     lifted_.reserve(bytes);
@@ -26,18 +27,18 @@ class PacketRecovery {
     std::memcpy(lifted_.data(), place.data(), place.size());
     return lift_nothing(place.size());
   }
-  // The same for an operation without contents: only the length counts.
+  // As lift(), for an operation without contents: the bytes have no meaning, only the length has.
   ByteSpan lift_nothing(std::size_t bytes) const { return {lifted_.data(), bytes}; }
 
-  // The same as RoundClient::recover(), for a flow whose full packets have `bytes` bytes.
-  // `place(index)` returns where a packet lies or is to lie.
+  // As RoundClient::recover(). `bytes`: length of a full packet. place(index) returns where a
+  // packet lies or is to be written.
   template <typename Place>
   void run(const wire::CodeGrid& grid, const protocol::RoundClient::CodedPackets& code,
            std::size_t bytes, Place place) {
     std::array<MutableByteSpan, limits::kCodePackets> places;
     for (std::uint32_t n = 0; n < code.rows.size(); ++n)
       places[n] = place(grid.packet(code.code, n));
-    // Only the place of the flow's last packet may be shorter than parity.
+    // Parity, as long as a full packet, may not fit into the place of the flow's last packet.
     const bool fits = !code.last.empty() && places[code.last_at].size() == bytes;
     if (fits) std::memcpy(places[code.last_at].data(), code.last.data(), bytes);
     recovery_->run(std::span(places).first(code.rows.size()), code.rows, bytes,

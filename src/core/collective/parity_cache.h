@@ -1,5 +1,5 @@
-// Parity of the packets of one flow, computed a few rows at a time and kept. Most of its cost is in
-// reading the packets, and all receivers of one block get the same parity.
+// Parity of one flow's packets, computed a few rows at a time and kept: most of the cost is reading
+// the packets, and all receivers of one block get the same parity.
 #pragma once
 
 #include <array>
@@ -17,8 +17,7 @@ namespace leeway::collective {
 
 class ParityCache {
  public:
-  // Starts a flow of `packets` packets of `bytes` bytes. No parity is made yet. Allocates when it
-  // grows.
+  // Starts a flow of `packets` packets of `bytes` bytes. Allocates if that is more than before.
   void reset(std::uint32_t packets, std::size_t bytes) {
     grid_ = wire::CodeGrid(packets);
     bytes_ = bytes;
@@ -26,9 +25,9 @@ class ParityCache {
     made_.resize(std::size_t{grid_.codes()} * kGroups);
   }
 
-  // Returns a parity to send, as a copy in the train's memory. So a transport's device need not map
-  // this cache, most of which is never written. `packet(index)` returns the payload of one of the
-  // flow's packets, all of which must be final. `sums`: whether its checksum is wanted.
+  // Copies a parity to `scratch`, the memory of a train, so that no transport's device must map
+  // this cache. packet(index) returns the payload of a packet of the flow, all of which must be
+  // final. `sums`: whether a checksum is wanted.
   template <typename Packet>
   protocol::Payload payload(wire::ParityPlace parity, MutableByteSpan scratch, bool sums,
                             Packet packet) {
@@ -40,7 +39,8 @@ class ParityCache {
   }
 
  private:
-  // Rows computed at a time. Some are never sent, but cost less than reading the packets again.
+  // Rows computed at a time. Some of them are never sent, but that costs less than another reading
+  // of the packets.
   static constexpr std::uint32_t kRows = 8;
   static constexpr std::uint32_t kGroups = limits::kCodeParitiesMax / kRows;
   static_assert(limits::kCodeParitiesMax % kRows == 0);

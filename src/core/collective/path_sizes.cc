@@ -177,7 +177,7 @@ std::size_t PathSizes::least(const Member& member, bool measured) const {
     if (!path.settled()) return 0;
     least = std::min(least, path.bytes());
   }
-  // Paths through a relay may carry less: datagrams travel in pieces there.
+  // A path through a relay may carry less. Datagrams of this length then travel there in pieces.
   return std::max(least, limits::kDatagramBytesMin);
 }
 

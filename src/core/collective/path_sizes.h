@@ -1,8 +1,8 @@
-// Length of datagrams on each path of a process, whatever its communicators (WIRE 10). Sends and
-// answers probes, lets the ranks of a communicator agree on a size, and cuts datagrams that are too
-// long for their path. The search for the length is in protocol/path_size.h.
+// Finds the longest datagram of each path of a process (WIRE 10). Sends and answers probes, lets
+// the ranks of a communicator agree on a length ("size"), and cuts datagrams that are too long for
+// their path. The search itself is in protocol/path_size.h.
 //
-// Drivers use the first part of the public functions. A node calls the others.
+// Drivers use the public functions down to counters(); a node calls the others.
 #pragma once
 
 #include <algorithm>
@@ -28,44 +28,44 @@ class PathSizes {
  public:
   PathSizes(Paths& paths, AnswerQueue& answers) : paths_(paths), answers_(answers) {}
 
-  // Tells the other ranks which size this one's paths carry, once that is known for all of them,
-  // and asks ranks that have not told theirs. Repeat until SizeAgreement::agreed_bytes() has a
-  // value. Without `measured`, this rank tells its configured size, whatever its paths carry.
-  // Returns true if this rank's own size is known.
+  // Tells the other ranks this rank's size, and asks those that have not told theirs. The size is
+  // the least that its paths carry, once all are known; without `measured` it is the configured
+  // one. Repeat until SizeAgreement::agreed_bytes() has a value. Returns true if this rank's size
+  // is known.
   bool agree(Member& member, bool measured);
-  // Before a member leaves: tells its size to the peers that may still wait for it. Repeat until
-  // Member::all_know_size().
+  // Tells the member's size to the peers that have not acknowledged it. Before the member leaves,
+  // repeat until Member::all_know_size().
   void tell(Member& member);
-  // Returns a rank to which no datagram of a useful length passes, although short ones do; else
-  // kNoRank.
+  // Returns a rank whose path carries short datagrams, but none of a useful length; else kNoRank.
   Rank too_narrow(const Member& member) const;
-  // Lifts the limit of a path that leads through memory, where datagrams of any length pass.
+  // Removes the limit of a path that goes through memory, where datagrams of any length pass.
   void lift(Rank slot) { paths_[slot].size = protocol::PathSize(); }
   // Call it when the system refused a datagram of `bytes` bytes as too long.
   void on_refused(Instant now, Rank slot, std::size_t bytes);
   const SizeCounters& counters() const { return counters_; }
 
-  // Call it when the path leads elsewhere. Relays add `further` bytes to its datagrams.
+  // Call it when the route of the path changed. `further`: bytes that a relay adds to its
+  // datagrams.
   void on_new_path(Instant now, Rank slot, std::size_t further);
-  // Call it when something arrived on the path: its next probe may be due earlier.
+  // Call it when something arrived on the path, because its next probe may now be due earlier.
   void look(Rank slot) { wake_at_ = std::min(wake_at_, paths_[slot].size.wake_at()); }
-  // Takes in a probe, question or answer. `member` and `former` are this process as a present or
-  // former member of its communicator, or null. Returns why the datagram is refused.
+  // Takes in a probe, a question or an answer. `member` and `former`: this process as a present or
+  // former member of the datagram's communicator, or null. Returns why the datagram is refused.
   wire::Refusal on_size(Instant now, Rank slot, const wire::Prefix& prefix, ByteSpan datagram,
                         Member* member, const FormerMember* former);
-  // Takes in a piece (WIRE 10.7). Sets `whole` to the datagram that it completes, if any, which is
-  // valid until the next piece of the path. Returns why the piece or the datagram is refused.
+  // Takes in a piece (WIRE 10.7). Sets `whole` to the datagram if the piece completes one; it is
+  // valid until the path's next piece. Returns why the piece or the datagram is refused.
   wire::Refusal on_piece(Rank slot, const wire::Prefix& prefix, ByteSpan datagram, ByteSpan& whole);
   void on_wake(Instant now);
   Instant wake_at() const { return wake_at_; }
 
   // Returns true if poll() may have something to write.
   bool waits() const { return asks_ != nullptr || paths_.measured(); }
-  // Writes the next probe or question. Paths do not count these.
+  // Writes the next probe or question. It takes no number of its path.
   bool poll(Instant now, std::span<const std::unique_ptr<Member>> members,
             protocol::TrainBuffer& out);
-  // Cuts the train's datagrams if they are too long for its path, which has become narrower since
-  // the communicator was made. Returns by how many bytes that makes the train longer.
+  // Cuts the train's datagrams if their path has become too narrow for them since the communicator
+  // was made. Returns by how many bytes the train grew.
   std::size_t fit(protocol::TrainBuffer& out);
   // Call it when the member leaves.
   void forget(const Member& member) {
@@ -82,12 +82,12 @@ class PathSizes {
 
   Paths& paths_;
   AnswerQueue& answers_;
-  // No path is to be looked at before this time.
+  // No path has a probe due before this time.
   Instant wake_at_ = Instant::infinite_future();
   bool due_ = false;        // some paths have probes to send
   Member* asks_ = nullptr;  // has ranks to ask for their size
-  // Questions sent so far. Each has a number of its own: injected faults go by it, and would
-  // otherwise lose all of a link or none.
+  // Questions sent so far. Each has a number of its own, since injected faults pick datagrams by
+  // number: else a link would lose all questions or none.
   std::uint32_t questions_ = 0;
   std::vector<std::byte> whole_;  // a train that is being cut
   SizeCounters counters_;

@@ -1,4 +1,4 @@
-// Paths from this process to others, by slot. All its communicators share them.
+// Paths from this process to others, by slot. All communicators of the process share them.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace leeway::collective {
 
 class Paths {
  public:
-  // Turns on the search for the longest datagram of each path. Call before any path is met.
+  // Turns on the search for the longest datagram of each path. Call before meet().
   void measure(const protocol::SizeLimits& limits) {
     LEEWAY_ASSERT(paths_.empty());
     limits_ = limits;
@@ -25,12 +25,12 @@ class Paths {
 
   std::size_t slots() const { return paths_.size(); }
   bool has(std::size_t slot) const { return slot < paths_.size() && paths_[slot] != nullptr; }
-  // The path must have been met.
+  // Requires has(slot).
   protocol::Path& operator[](std::size_t slot) { return *paths_[slot]; }
   const protocol::Path& operator[](std::size_t slot) const { return *paths_[slot]; }
 
-  // Returns the path to the process in the slot, which may be new. A new one is searched for
-  // datagrams of `bytes_max` at most, which is what both ends' interfaces send.
+  // Returns the path to the process in the slot, and makes it if it is new. `bytes_max`: longest
+  // datagram that both ends' interfaces send, so a search on a new path goes no higher.
   protocol::Path& meet(Rank slot, std::size_t bytes_max = SIZE_MAX) {
     if (slot >= paths_.size()) paths_.resize(slot + std::size_t{1});
     if (paths_[slot] == nullptr) {

@@ -1,8 +1,8 @@
-// Connects one operation with the source and sink that encode and decode its elements elsewhere
-// (include/leeway/payload.h). It knows which chunks are encoded, where they lie, and where arriving
-// packets land.
+// Connects one operation with the caller's payload source and sink, which encode and decode its
+// elements (include/leeway/payload.h). Knows which chunks are encoded, where they lie, and where
+// arriving packets land.
 //
-// It asks the source and the sink only within ask(), and about one chunk of each block at a time.
+// Source and sink are asked only within ask(), about one chunk of each block at a time.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace leeway::collective {
 
-// Result of the source's and the sink's setup when the operation was submitted.
+// What source and sink agreed to when the operation was submitted. `landing`: the sink's memory.
 struct PayloadAgreement {
   PayloadSource* source = nullptr;
   PayloadSink* sink = nullptr;
@@ -26,22 +26,22 @@ struct PayloadAgreement {
   MutableByteSpan landing;
 };
 
-// Returns how a planned operation is cut on this rank. `number`: its place among the collectives.
+// Returns how this rank's operation is cut. `number`: the collective's number.
 PayloadLayout layout_of(const OperationPlan& plan, const protocol::Endpoint& endpoint,
                         std::uint32_t number);
 
 class PayloadExchange {
  public:
-  // Begins an operation of which no chunk is encoded yet. The agreement must outlive it. `name` is
-  // for errors, such as "all_reduce".
+  // Begins an operation; no chunk is encoded yet. The agreement must outlive the operation. `name`
+  // is for error texts, such as "all_reduce".
   void begin(const PayloadAgreement& agreement, const char* name);
 
   // ---- outgoing packets ----
-  // Encoded bytes of a packet of a chunk that is ready.
+  // Returns the encoded bytes of a packet. Its chunk must be ready.
   ByteSpan packet(PayloadHalf half, Rank owner, PacketIndex index) const;
-  // Chunks of contributions that are ready, by owner.
+  // Returns which chunks of our contributions are ready, by owner.
   std::span<const Bitmap> ready() const { return ready_; }
-  // Lets ask() ask the source for this chunk of our own block, after those named earlier.
+  // Puts this chunk of our own block behind those for which ask() will ask the source.
   void expect_spread(ChunkIndex chunk) { expected_.push(chunk); }
 
   struct Progress {
@@ -49,20 +49,23 @@ class PayloadExchange {
     bool spread = false;
     Status fault;  // the source broke its contract
   };
-  // Asks the source and the sink how far they are. Pushes chunks of our own block that became ready
-  // to `available`.
+  // Asks source and sink how far they are. Pushes chunks of our own block that are ready now to
+  // `available`.
   Progress ask(Instant now, schedule::ChunkQueue& available);
 
   // ---- arriving packets ----
-  // Address where a packet lands: contributions of `from` to our block, or its own block.
+  // Returns where a packet of `from` lands: a contribution to our block, or a packet of its own
+  // block.
   std::byte* place(PayloadHalf half, Rank from, PacketIndex index) const;
-  // Sets the factors of the contributions to a packet of our block, by rank, once they are known.
+  // Sets the factors, by rank, with which the sink must multiply contributions to a packet of our
+  // block.
   void set_scales(PacketIndex index, std::span<const float> scales);
-  // Hands over a chunk of our block of which all factors are set.
+  // Hands a chunk of our block to the sink. The factors of all its packets must be set.
   void hand_over_reduced(ChunkIndex index);
   // Call it when a packet of another rank's block has landed.
   void note_spread(Rank owner, PacketIndex index);
-  // Hands over incomplete chunks. Call it when no more packets of other ranks' blocks will come.
+  // Hands the other ranks' incomplete chunks to the sink. Call it when no more of their packets
+  // will come.
   void settle_spread();
 
   // ---- the end ----
@@ -71,8 +74,7 @@ class PayloadExchange {
   bool all_used() const { return used_ == handed_.size(); }
   // When chunks were last handed over, as ask() saw it.
   Instant handed_at() const { return handed_at_; }
-  // Names the chunk that the source or the sink has to deliver next, for an error text. Empty if
-  // there is none.
+  // Returns text that names the chunk that the source or sink must deliver next; empty if none.
   std::string awaited() const;
   Duration poll_every() const { return agreement_->source->poll_every(); }
 
@@ -99,7 +101,7 @@ class PayloadExchange {
   std::vector<std::size_t> spread_at_;        // by owner
   std::vector<float> scales_;                 // by rank, then by packet of our block
   std::vector<Bitmap> landed_;                // packets of other ranks' blocks
-  // Packets that have not landed, by owner and chunk.
+  // Number of packets that have not landed, by owner and chunk.
   std::vector<std::vector<std::uint16_t>> chunk_left_;
   std::vector<float> arrived_;  // packets of one chunk, as factors 1 or 0
   std::vector<PayloadContribution> terms_;

@@ -10,8 +10,8 @@
 namespace leeway::collective {
 namespace {
 
-// Returns true for estimators whose scale of a packet depends only on that packet's contributors.
-// Then complete packets may be reduced before the rest of the shard is known.
+// Returns true for estimators that scale a packet by its own contributors alone. With these a
+// complete packet may be reduced before the rest of the shard has come.
 bool depends_on_packet_only(Estimator estimator) {
   return estimator == Estimator::zero_fill || estimator == Estimator::ratio ||
          estimator == Estimator::stratified;
@@ -29,7 +29,7 @@ void Reduction::begin(const OperationPlan& plan, const estimate::LinkHistory& hi
   progress_.reset(grid_, plan.size - 1);
   scales_.begin(plan, history, grid_.packets());
   counts_.reset(plan.size);
-  // Chunks settle early only for estimators that need not know the rest of the shard.
+  // A chunk may settle early only if its scales do not depend on the rest of the shard.
   passed_.reset(grid_, half().rotation_key, plan.size, plan.self,
                 half().one_pass && depends_on_packet_only(half().estimator));
 }
@@ -108,8 +108,8 @@ bool Reduction::all_finite(PacketIndex index, const Direct& direct) {
   return true;
 }
 
-// Returns true if complete packets are summed as scaled floats. A float64 average is not: 1/N as a
-// float would cost it half of its digits. It is summed and divided, like integers.
+// Returns true if complete packets are summed with float32 scales. A float64 average is not,
+// because 1/N in float32 has half of its digits. It is summed exactly and divided, as integers are.
 bool Reduction::sums_by_scales() const {
   const bool sums =
       half().op == ReduceOp::sum || (half().op == ReduceOp::avg && plan_->dtype != DataType::f64);
@@ -140,9 +140,9 @@ void Reduction::on_reduced(PacketIndex index, const estimate::BlockScales& block
   progress_.reduce(index, reduced);
 }
 
-// Writes the sum of scale_i x_i in rank order to the result, with the scales that `scales_` found.
-// A contribution of scale 0 is not used. Returns `block`, or what took its place because
-// contributions had to be left out.
+// Writes the sum of scale_i x_i, in rank order, to the result. A contribution of scale 0 is not
+// read. If contributions are not finite, sums again without them. Returns the scales that were
+// used: `block`, or those of the last sum.
 estimate::BlockScales Reduction::sum(PacketIndex index, const estimate::BlockScales& block,
                                      const Direct& direct) {
   if (plan_->payload != nullptr) plan_->payload->set_scales(index, scales_.values());
@@ -185,7 +185,8 @@ bool Reduction::sum_terms(PacketIndex index) {
                     result_of(index), block_, half().finite_only);
 }
 
-// Returns false if all terms are finite, so that their sum left the type's range.
+// Puts the ranks whose terms are not finite into `left_out_`. Returns false if there are none: then
+// the sum overflowed.
 bool Reduction::find_non_finite(PacketIndex index) {
   left_out_.clear();
   for (std::size_t i = 0; i < terms_.size(); ++i) {
@@ -197,8 +198,8 @@ bool Reduction::find_non_finite(PacketIndex index) {
   return !left_out_.empty();
 }
 
-// Combines integer types, float64 averages, and reductions that are not sums, in rank order, in the
-// tensor's own type.
+// Combines contributions in rank order, in the tensor's own type: for integers, float64 averages,
+// and reductions that are not sums.
 void Reduction::combine_exactly(PacketIndex index, const Direct& direct) {
   // The scales are all 1 here.
   if (plan_->payload != nullptr) return plan_->payload->set_scales(index, scales_.values());
@@ -216,7 +217,7 @@ void Reduction::settle(std::span<const protocol::ReceiveFlow> flows,
   const bool needs_rates = half().lossy && !depends_on_packet_only(half().estimator);
   if (needs_rates && half().finite_only && stages()) complete &= uncount_non_finite(flows);
   if (!complete || needs_rates) scales_.build();
-  // A weight that depends on an estimated rate applies whether or not packets were lost here.
+  // Scales from estimated delivery rates apply even if no packet was lost.
   complete &= !needs_rates || !scales_.estimated_rates();
   for (PacketIndex index; index.value < grid_.packets(); ++index) {
     if (progress_.is_reduced(index)) continue;
@@ -224,9 +225,9 @@ void Reduction::settle(std::span<const protocol::ReceiveFlow> flows,
   }
 }
 
-// For estimators whose scales depend on the counts of links: takes contributions that are not
-// finite out of these counts before any packet is scaled. A link then makes up for them as for lost
-// packets. Returns false if there were some.
+// Takes contributions that are not finite out of the packet counts, before any packet is scaled.
+// The estimators that scale by these counts then treat them as lost packets. Returns false if there
+// were some.
 bool Reduction::uncount_non_finite(std::span<const protocol::ReceiveFlow> flows) {
   bool all_finite = true;
   for (Rank rank = 0; rank < plan_->size; ++rank) {

@@ -1,12 +1,12 @@
-// Reduce half: contributions to every shard go out. Contributions to our shard are staged as they
-// came, and summed in rank order as soon as their scales are known.
+// Reduce half. Sends this rank's contributions to the owners of all shards. Stages the
+// contributions to this rank's shard, and sums them in rank order as soon as their scales are
+// known.
 //
-// Staging instead of summing on arrival makes the result a function of the arrival bitmap alone. It
-// also lets the scales of the estimators (n_i/k_i, 1/count) be applied once they are known. The
-// contribution that completes a packet is not staged. It is summed from the datagram it came in,
-// while that is in the first-level cache.
+// Because of staging, the result depends only on which packets arrived, not on their order, and the
+// estimators' scales (n_i/k_i, 1/count) need to be known only at the end. The contribution that
+// completes a packet is not staged. It is summed from its datagram, in the first-level cache.
 //
-// This class sums. Parts of it know what goes out (OwnContribution), which packets and chunks are
+// This class sums. Its members know what goes out (OwnContribution), which packets and chunks are
 // complete or passed (PacketProgress, PassedChunks), by which scales to sum (ContributionScales),
 // and what to report (ContributionCounts).
 #pragma once
@@ -33,38 +33,37 @@ class Reduction {
  public:
   explicit Reduction(MemoryWatcher* watcher) : own_(watcher) {}
 
-  // Begins an operation. `history`: of the links into this rank, before this operation. The plan
-  // must outlive the operation.
+  // Begins an operation. `history`: delivery rates of the links into this rank in earlier
+  // operations. The plan must outlive the operation.
   void begin(const OperationPlan& plan, const estimate::LinkHistory& history);
 
   const schedule::PacketGrid& grid() const { return grid_; }  // for our own shard
   schedule::PacketGrid grid_of(Rank owner) const { return plan_->reduced_grid(owner); }
 
-  // This rank's contributions. Its payload() and parity() form what is sent.
+  // Forms the packets and parity that this rank sends.
   OwnContribution& own() { return own_; }
-  // Takes in a packet. `flows` are the ledgers of all senders, without this packet. Pushes the
-  // chunks of our shard that it completes to `reduced`.
+  // Takes in a packet. `flows`: the ledgers of all senders, which do not have this packet yet.
+  // Pushes the chunks of our shard that are now reduced to `reduced`.
   protocol::Acceptance accept(Rank from, const wire::DataHeader& header, ByteSpan payload,
                               std::span<const protocol::ReceiveFlow> flows,
                               schedule::ChunkQueue& reduced);
-  // As protocol::RoundClient, for a coded phase. Contributions then stay staged, even those that
-  // were summed.
+  // As in protocol::RoundClient, for a coded phase. There contributions stay staged after they were
+  // summed, as the code needs them.
   bool hold_parity(Rank from, PacketIndex index, ByteSpan payload);
   ByteSpan lift_parity(Rank from, PacketIndex index);
   bool recover(Rank from, const protocol::RoundClient::CodedPackets& code,
                std::span<const protocol::ReceiveFlow> flows, schedule::ChunkQueue& reduced);
-  // Reduces the remaining chunks from the contributions that are here. Call it when no more packets
-  // will come.
+  // Reduces the rest of the shard from what has arrived. Call it when no more packets will come.
   void settle(std::span<const protocol::ReceiveFlow> flows, schedule::ChunkQueue& reduced);
 
   void fill_report(CollectiveReport& report) const;
-  // Sum of the weights of the ranks whose contribution was heard, including this one's.
+  // Returns the units of work of all ranks whose contribution was heard, and of this one.
   double units() const { return scales_.units(); }
 
  private:
   const ReductionPlan& half() const { return plan_->reduction; }
   bool coded() const { return plan_->round.phase(protocol::FlowKind::reduce).coded; }
-  // Returns true if contributions wait in staging.
+  // Returns true if contributions wait in staging, since they exist and are summed here.
   bool stages() const { return plan_->contents && plan_->payload == nullptr; }
   std::size_t encoded_bytes(PacketIndex index) const {
     return half().format.encoded_bytes(grid_.packet_elements(index));
@@ -76,7 +75,7 @@ class Reduction {
     return {half().result + grid_.packet_offset(index) * element_bytes_,
             grid_.packet_elements(index) * element_bytes_};
   }
-  // A contribution that is used directly from the datagram in which it arrived.
+  // The contribution that completes a packet, still in its datagram.
   struct Direct {
     Rank rank = kNoRank;
     const std::byte* data = nullptr;

@@ -1,5 +1,5 @@
-// Paths that lead through another process, and what each of those relays forwards (WIRE 9.10). A
-// relay has one share for all paths through it, so all of them are held while the share is used up.
+// Paths through other processes (relays), and how much each relay forwards for this one (WIRE
+// 9.10). All paths through a relay share its rate. When it is used up, all of them are held.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,13 @@ class RelayedPaths {
  public:
   explicit RelayedPaths(Paths& paths) : paths_(paths) {}
 
-  // Notes that the path leads through `relay` from now on, which makes its datagrams `further`
-  // bytes longer; kNoRank: through none. Ends a hold of the path, and returns true if there was
-  // one.
+  // Notes that the path leads through `relay` from now on (kNoRank: through none), and that its
+  // datagrams become `further` bytes longer. Releases the path, and returns true if it was held.
   bool lead(Rank slot, Rank relay, std::size_t further);
-  // Sets how much of this process's data the relay forwards.
+  // Sets the rate at which the relay forwards this process's data.
   void on_share(Instant now, Rank relay, std::uint64_t bytes_per_second);
-  // Charges a train to the relay that it goes through, if that relay has told a share. The relay's
-  // paths are held when the share is used up.
+  // Charges a train to the relay that forwards it, if that relay has limited this process. Holds
+  // all paths through the relay if its share is used up.
   void on_train(Instant now, Rank slot, std::size_t bytes, std::size_t datagrams) {
     if (slot >= routes_.size() || routes_[slot].relay >= paces_.size()) return;
     charge(now, routes_[slot],

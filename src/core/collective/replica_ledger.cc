@@ -60,7 +60,7 @@ Status ReplicaLedger::finish_broadcast(Duration deadline, bool peer_left) {
   return first_overdue;
 }
 
-// Updates the age of a block after this broadcast, and returns it.
+// Updates the age of a block after a broadcast, and returns the age.
 std::uint32_t ReplicaLedger::count_block(Rank owner, std::size_t block) {
   std::uint32_t& age = ages_[owner][block];
   if (ledger_.arrived[owner].test(block)) {

@@ -1,6 +1,6 @@
-// How old a rank's copies of the other ranks' parameters are, in packet-sized blocks, and which of
-// them the next broadcast must bring. This is the arithmetic of Replica without its communication.
-// The runtime and the simulator both use it.
+// Tracks how old a rank's copies of the other ranks' parameters are, block by block, and which
+// blocks the next broadcast must bring. This is the arithmetic of Replica without its
+// communication.
 //
 //   ReplicaLedger ledger({.self = rank, .size = size, .elements = n,
 //                         .packet_elements = parameter_packet_elements(codec, datagram_bytes),
@@ -11,8 +11,8 @@
 //     ... the operation runs to its end; its packets are counted in the ledger ...
 //     Status overdue = ledger.finish_broadcast(deadline);
 //
-// A block's age is how many versions it is behind: 0 when the last broadcast brought it. A rank's
-// own blocks do not age and are not counted.
+// A block has the elements of one packet. Its age is how many versions it is behind: 0 if the last
+// broadcast brought it. A rank's own blocks do not age and are not counted.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@
 
 namespace leeway::collective {
 
-// Elements of a block: those that one datagram of a replica_broadcast carries in this codec.
-// `datagram_bytes` includes headers.
+// Returns the elements of a block: those that one datagram of a replica_broadcast carries in this
+// codec. `datagram_bytes` includes headers.
 std::uint32_t parameter_packet_elements(const CodecOptions& codec, std::size_t datagram_bytes);
 
 class ReplicaLedger {
@@ -46,13 +46,12 @@ class ReplicaLedger {
 
   explicit ReplicaLedger(const Options& options);
 
-  // Demands the blocks that would otherwise become older than age_max. The returned ledger is valid
-  // while this object stays in its place.
+  // Demands the blocks that would otherwise become older than age_max. The result points into this
+  // object.
   BroadcastLedger* begin_broadcast();
 
-  // Counts the blocks that arrived. Returns kDeadlineExceeded if a demanded block did not arrive,
-  // kPeerLost if in addition `peer_left`; the ages are counted all the same. `deadline` is the
-  // broadcast's, for the error text.
+  // Updates all ages. Returns kDeadlineExceeded if a demanded block did not arrive, or kPeerLost if
+  // `peer_left` is also set. `deadline`: the broadcast's, for the error text.
   Status finish_broadcast(Duration deadline, bool peer_left = false);
 
   const schedule::ShardMap& shards() const { return shards_; }

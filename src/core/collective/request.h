@@ -1,4 +1,4 @@
-// A requested operation, and its outcome once done.
+// A requested operation, and its outcome when it is done.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ namespace leeway::collective {
 class MessageGroup;
 struct PayloadAgreement;
 
-// Owned by its submitter, and must stay valid until done.
+// Belongs to its submitter, and must stay valid until `done`.
 struct Request {
   OperationSpec spec;
   std::uint64_t sequence = 0;  // on this communicator, from 0
-  // Place of a collective among all collectives of the communicator, if these go over several
-  // channels. nullopt if the channel counts its own.
+  // Place of a collective among all of its communicator, if calls go over several channels. nullopt
+  // if the one channel counts by itself.
   std::optional<std::uint64_t> place;
   std::optional<std::uint64_t> automatic_number;  // among the reductions whose codec is automatic
   Instant submitted{0};  // deadlines count from here, also for an operation that had to queue
@@ -31,19 +31,19 @@ struct Request {
   double units = 0.0;  // units of work in all contributions to our shard that came
   std::shared_ptr<PayloadAgreement> payload;  // set if elements are encoded elsewhere
   std::shared_ptr<MessageGroup> group;        // for an exchange: its messages
-  // For a message that was posted: its place among those of its pair, tag and direction.
+  // For a message that was posted: its number among those of the same peer, tag and direction.
   std::optional<std::uint32_t> message_number;
   MessageGroup* member_of = nullptr;  // the group that this message belongs to
 
-  // Ends the operation, and tells its group if it has one.
+  // Sets the outcome, and tells the message's group if there is one.
   void finish(const Status& outcome, Instant now);
 };
 
-// Adds the counts of a peer in a part of a call to the whole call's row.
+// Adds a part's counts of a peer to the whole call's row for that peer.
 void add_counts(const PeerReport& part, PeerReport& whole);
-// Adds the contributors of a part of a call to those of the parts before it.
+// Merges the contributors of a part of a call into those of the parts before.
 void add_contributors(const ContributorStats& part, ContributorStats& whole);
-// Sets the report's losses to those that its rows of peers show together.
+// Sets the report's losses to the sums over its rows of peers.
 void set_losses(CollectiveReport& report);
 
 }  // namespace leeway::collective

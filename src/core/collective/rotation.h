@@ -1,4 +1,4 @@
-// Members that may have data to send, one behind the other. Nothing is allocated for a turn.
+// Queue of members that may have data to send, each served in turn. A turn allocates nothing.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace leeway::collective {
 
 class Rotation {
  public:
-  // Call before `members` members take turns.
+  // Call before the number of members grows to `members`.
   void make_room(std::size_t members) { queue_.reserve(2 * members); }
 
   // Puts the member behind the others, unless it waits already.

@@ -17,9 +17,9 @@ void add_term(const codec::Format& format, bool first, const Term& term, std::si
         : codec::accumulate(format, bytes, term.scale, sum);
 }
 
-// Returns true if the sum may grow in the result's own memory. That must be aligned float32, and no
-// term that is still to be read may lie there. The first term may, for it is read element by
-// element as it is replaced.
+// Returns true if the sum may be formed in the result's memory: it must be aligned float32, and no
+// term that is read later may lie there. The first term may, since each element is read before it
+// is replaced.
 bool may_sum_in(MutableByteSpan result, DataType dtype, std::span<const Term> terms,
                 bool native_last) {
   if (dtype != DataType::f32) return false;
@@ -30,8 +30,8 @@ bool may_sum_in(MutableByteSpan result, DataType dtype, std::span<const Term> te
   return true;
 }
 
-// Encoded and native terms, accumulated in float32. The sum is made in the result, or in scratch if
-// the result is narrower or overwriting it would destroy a term.
+// Adds encoded and native terms in float32. `memory` is the result's, or scratch if the result is
+// narrower or is the memory of a term that is read later.
 class DecodedSum {
  public:
   DecodedSum(const codec::Format& format, std::span<float> memory)
@@ -47,7 +47,7 @@ class DecodedSum {
   bool finite() const {
     return empty_ || codec::all_finite(DataType::f32, std::as_bytes(std::span(sum_)));
   }
-  // Writes the result in the tensor's type. A narrower type is rounded to once, here.
+  // Writes the sum in the tensor's type. A narrower type is rounded only here.
   void finish(MutableByteSpan result) {
     if (empty_) std::fill(sum_.begin(), sum_.end(), 0.0f);
     const bool in_place = reinterpret_cast<std::byte*>(sum_.data()) == result.data();

@@ -9,29 +9,27 @@
 
 namespace leeway::collective {
 
-// One contribution: `elements` values, either native (as they lie in tensors) or encoded by the
-// format. They need not be aligned.
+// One contribution: `elements` values, native (as they lie in tensors) or encoded. Need not be
+// aligned.
 struct Term {
   const std::byte* data = nullptr;
   float scale = 1.0f;
   bool encoded = false;
 };
 
-// Evaluates ((s0 x0 + s1 x1) + s2 x2) + ..., rounding after each step in float32 (float64 for f64
-// tensors). Writes the tensor's type; narrower ones are rounded once. Without terms it writes
-// zeros. `result` may be the memory of any native term. The bits of the result depend only on the
-// terms.
+// Evaluates ((s0 x0 + s1 x1) + s2 x2) + ..., and rounds after each step to float32 (float64 for f64
+// tensors). Writes the tensor's type; narrower types are rounded once. Without terms it writes
+// zeros. `result` may be the memory of any native term. The result's bits depend only on the terms.
 //
 // Rotated formats: encoded terms are summed in the rotated domain, in rank order, and rotated back
-// before native terms are added. `place` is that of the elements.
+// before native terms are added. `place`: keys of the first element's random bits.
 //
-// Returns true if the sum is finite, or if `check` is false. The sum is not finite if a term is
-// not, or if finite terms overflow.
+// If `check`, returns whether the sum is finite: a term may hold an infinity or a NaN, or finite
+// terms may overflow. Else returns true.
 bool scaled_sum(const codec::Format& format, const codec::Place& place, DataType dtype,
                 std::span<const Term> terms, std::size_t elements, MutableByteSpan result,
                 GrowingBuffer& scratch, bool check);
 
-// Returns true if all values of a term are finite.
 bool is_finite(const codec::Format& format, DataType dtype, const Term& term, std::size_t elements,
                GrowingBuffer& scratch);
 

@@ -1,5 +1,5 @@
-// Ranks of a communicator grouped by site, for collectives that go inside sites and between them.
-// This is only arithmetic, with the same result on all ranks.
+// Groups the ranks of a communicator by site, for collectives that go inside sites and between
+// them. All ranks compute the same map.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace leeway::collective {
 // order. Ranks of equal place in different sites are counterparts.
 class SiteMap {
  public:
-  // `sites`: by rank, a number that identifies its site, or 0 if it names none. Returns nullopt if
-  // a rank names no site, there are fewer than two sites, or the sites have one rank each or
-  // different numbers of ranks. Hops would gain nothing then.
+  // `sites`: by rank, a number that identifies its site; 0 if the rank names no site. Returns
+  // nullopt if hops would gain nothing or are impossible: a rank names no site, there are fewer
+  // than two sites, or the sites have one rank each or different numbers of ranks.
   static std::optional<SiteMap> of(std::span<const std::uint64_t> sites, Rank self);
 
   Rank self() const { return self_; }
@@ -27,10 +27,10 @@ class SiteMap {
   Rank rank(int site, int place) const {
     return ranks_[static_cast<std::size_t>(site)][static_cast<std::size_t>(place)];
   }
-  // For this rank.
+  // This rank's site, and its place there.
   int site() const { return site_; }
   int place() const { return place_; }
-  // inside(): the ranks of this one's site, by place. across(): its counterparts and itself, by
+  // inside(): the ranks of this rank's site, by place. across(): this rank and its counterparts, by
   // site.
   std::vector<Rank> inside() const { return ranks_[static_cast<std::size_t>(site_)]; }
   std::vector<Rank> across() const;

@@ -9,11 +9,11 @@
 namespace leeway::collective {
 namespace {
 
-// Slices begin at a multiple of this many elements: the blocks of all codecs divide it, and tensors
-// that begin at a cache line are cut at one.
+// Slices begin at a multiple of this many elements. It is a multiple of every codec's block length,
+// and keeps the slices of an aligned tensor aligned to cache lines.
 constexpr std::size_t kSliceGrain = 1024;
 
-// Elements that are cut: those of the tensor, or of a rank's block.
+// Returns how many elements are cut: those of the tensor, or of one rank's block.
 std::size_t elements_of(const OperationSpec& spec) {
   return spec.kind == OperationKind::all_gather ? spec.input.count : spec.output.count;
 }
@@ -28,8 +28,8 @@ void add_peer(const PeerReport& from, PeerReport& row) {
   row.missed &= from.missed;
 }
 
-// Returns means over all elements, weighted by the slices' shares of them. Nothing counts as
-// measured if a slice has losses but no estimate, because that slice lost most.
+// Returns the mean of the slices' noise, weighted by their elements. If a slice has losses but no
+// estimate, nothing counts as measured: a mean of the others would hide the slice that lost most.
 NoiseReport mean_noise(std::span<const Request* const> parts, std::span<const double> shares) {
   NoiseReport mean{.gain = 0};
   double whole = 0;

@@ -1,5 +1,5 @@
-// Spread half: blocks of elements go from the one rank that has them to those that want them,
-// directly to their place. Also carries every collective that only moves data (gather, scatter,
+// Spread half: sends blocks from the ranks that have them to the ranks that want them, and writes
+// them to their final place. Also carries every collective that only moves data (gather, scatter,
 // all_to_all, send, ...).
 #pragma once
 
@@ -23,16 +23,17 @@ class Spread {
  public:
   explicit Spread(MemoryWatcher* watcher) : buffer_(watcher) {}
 
-  // Encodes at once unless streaming. The plan must outlive the operation.
+  // Begins an operation. Encodes our block at once unless streaming. The plan must outlive the
+  // operation.
   void begin(const OperationPlan& plan);
 
   schedule::PacketGrid outgoing(Rank peer) const { return grid_of(half().send[peer].elements); }
   schedule::PacketGrid incoming(Rank peer) const { return grid_of(half().receive[peer].elements); }
 
-  // Streaming: the reduction has finished these chunks of its own grid. Makes those chunks of our
-  // block available that are whole now.
+  // Streaming: the reduction has finished these chunks of its own grid. Makes the chunks of our
+  // block available that are complete now.
   void on_reduced(const schedule::PacketGrid& reduced_grid, const schedule::ChunkQueue& reduced);
-  // Streaming: chunks of our block that are whole, in the order in which they became so.
+  // Streaming: chunks of our block that are complete, in the order in which they became so.
   const schedule::ChunkQueue& available() const { return available_; }
   schedule::ChunkQueue& available() { return available_; }
 
@@ -45,10 +46,10 @@ class Spread {
   ByteSpan lift_parity(Rank from, PacketIndex index);
   bool recover(Rank from, const protocol::RoundClient::CodedPackets& code);
 
-  // Number of elements of `flows` that no packet brought.
+  // Returns the number of elements of `flows` that did not arrive.
   std::uint64_t missing_elements(std::span<const protocol::ReceiveFlow> flows) const;
-  // Zeroes those elements: no gradient came, so none must be applied (an all_reduce whose owner
-  // fell silent).
+  // Zeroes those elements. If an all_reduce's owner fell silent, no gradient came, so none must be
+  // applied.
   void clear_missing(std::span<const protocol::ReceiveFlow> flows);
 
  private:
@@ -57,7 +58,7 @@ class Spread {
     const schedule::PacketGrid grid = plan_->grid_of(elements, half().format);
     return half().tells_empty ? grid.with_empty_packet() : grid;
   }
-  // The packet's elements in the block, in the caller's memory.
+  // Returns where the packet's elements of the block lie in the caller's memory.
   MutableByteSpan elements_at(const Block& block, const schedule::PacketGrid& grid,
                               PacketIndex index) const {
     return {block.data + grid.packet_offset(index) * element_bytes_,
@@ -86,9 +87,10 @@ class Spread {
   Bitmap crc_known_;
   schedule::ChunkQueue available_;
   std::uint32_t reduced_taken_ = 0;  // entries of the reduction's queue that were handled
-  // For each chunk of our block: number of reduction chunks for which it waits.
+  // By chunk of our block: number of reduction chunks that are not finished and overlap it.
   std::vector<std::uint32_t> chunk_waits_;
-  // For a coded phase. Encoded packets are kept as they came, since parity is computed from those.
+  // Only in a coded phase. Packets are kept encoded, since parity was computed from encoded
+  // packets.
   GrowingBuffer kept_;
   std::vector<std::size_t> kept_from_;  // by sender: offset of its first packet
   ParityCache parity_;                  // parity of our block, if all receivers get the same

@@ -1,5 +1,5 @@
-// The window that a CUBIC flow (RFC 9438) would have under the congestion that we meet. It bounds a
-// controller that goes by other signs, so that this takes no more from TCP than CUBIC would.
+// The window that a CUBIC flow (RFC 9438) would have under the same losses and marks. It bounds a
+// controller that follows other signs, so that it takes no more from TCP flows than CUBIC would.
 #pragma once
 
 #include <algorithm>
@@ -20,18 +20,19 @@ class CubicCeiling {
     start_epoch(now);
   }
 
-  // Shrinks the window to the fraction `keep` after a loss or a mark. `packets`: the number in
-  // flight, which counts in place of the window if it is less.
+  // Shrinks the window to the fraction `keep` after a loss or a mark. If fewer `packets` are in
+  // flight than the window allows, the fraction is of `packets`.
   void cut(Instant now, double packets, double keep = kBeta) {
     window_ = std::clamp(packets, kWindowMin, window_);
-    // Fast convergence: a flow that loses below its last maximum makes room for others.
+    // Fast convergence: if this loss came at a smaller window than the last one, leave room for
+    // others.
     maximum_ = window_ < maximum_ ? window_ * (1 + kBeta) / 2 : window_;
     window_ = std::max(window_ * keep, kWindowMin);
     start_epoch(now);
   }
 
-  // Call it once a round trip. `used`: whether the window limited what was sent. If not, it does
-  // not grow, since nothing tested whether the path carries more (RFC 7661).
+  // Call it once a round trip. `used`: whether the window limited what was sent. A window that did
+  // not does not grow, because nothing tested whether the path carries more (RFC 7661).
   void on_round(Instant now, Duration rtt, bool used) {
     if (!used) {
       epoch_ += rtt;

@@ -1,9 +1,9 @@
-// Measures jitter: how much a path's delay varies without a queue of ours.
+// Measures jitter: how much a path's delay varies apart from our own queue.
 //
-// A queue of ours grows and drains over some reports. So each report's delay lies halfway between
-// those of the reports before and after it, except where the queue turns from growing to draining.
-// The difference from halfway is jitter. Turns are few, and the median of the differences leaves
-// them out.
+// Our queue grows and drains over several reports. So without jitter, the delay in each report
+// would lie halfway between those in the reports before and after. The distance from halfway counts
+// as jitter. It is no jitter where the queue turns from growing to draining, but the median ignores
+// these few cases.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,7 @@ namespace leeway::congestion {
 
 class DelayJitter {
  public:
-  // Adds the delay that the next report shows. A constant offset between the clocks does not
-  // matter.
+  // Adds the delay that the next report shows. It may contain a constant offset between two clocks.
   void add(std::int64_t delay_ns) {
     if (delays_ >= 2) {
       off_[(delays_ - 2) % kReports] = std::abs(delay_ns + before_last_ - 2 * last_) / 2;
@@ -39,9 +38,9 @@ class DelayJitter {
   static constexpr std::size_t kReportsMin = 32;
   static constexpr std::size_t kReports = 128;
   static constexpr std::size_t kRefreshed = 8;
-  // Factor from the median to the deviation of one delay. The difference from halfway has sqrt(1.5)
-  // times that deviation. If jitter is normal, the median of its absolute value is 0.6745 of its
-  // own deviation.
+  // Converts the median distance from halfway to the standard deviation of one delay. If that is s
+  // and jitter is normal, the distance has deviation sqrt(1.5) s, and the median of its absolute
+  // value is 0.6745 of that.
   static constexpr double kOfMedian = 1 / (0.6745 * 1.2247);
 
   void measure() {

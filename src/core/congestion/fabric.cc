@@ -14,17 +14,17 @@ constexpr double kStartEnd = 0.5;  // fraction of the target
 constexpr int kQuietRounds = 4;         // before the step doubles
 constexpr double kStepMost = 1.0 / 32;  // most that the step becomes, as a fraction of the window
 
-// The window shrinks by this factor of the share of the delay that is above the target.
+// A delay above the target shrinks the window by kBeta times the excess's fraction of the delay.
 constexpr double kBeta = 0.8;
 constexpr double kKeepMin = 0.5;
 constexpr double kWindowMin = kPacketBytes / 16;
 constexpr double kDrain = 0.7;      // fraction of the queue
 constexpr double kDrainMin = 0.25;  // fraction of the rate
-// Least window for which a queue is drained. A smaller one's queue is gone before it is reported.
+// Queues are not drained for smaller windows than this: such a queue is gone before it is reported.
 constexpr double kDrainFrom = 2 * kPacketBytes;
 constexpr double kOverflowPart = 0.5;  // fraction of the queue
-// The remembered length of the queue that overflowed grows by this factor each round trip: others
-// may have filled a part of the buffer then.
+// The queue length at the last overflow grows by this factor each round trip, since others may have
+// filled a part of the buffer then.
 constexpr double kOverflowForgets = 1 + 1.0 / 64;
 
 constexpr double kLossMargin = 0.02;
@@ -33,16 +33,17 @@ constexpr int kJudgedRounds = 8;
 constexpr double kJudgedPackets = 64;
 constexpr double kMarkedGain = 1.0 / 8;
 
-// Windows that may be in flight: more than one, since reports come every quarter of a round trip.
+// Fraction of the window that may be in flight. It is above 1, since reports come only every
+// quarter of a round trip.
 constexpr double kAhead = 1.5;
 constexpr double kInFlightMin = 2 * kPacketBytes;
-// A longer batch would be a queue by itself: with 50 us, a 10 Gb/s link carried only 0.82 of its
-// rate.
+// Time of a batch. A longer one would be a queue by itself: with 50 us, a 10 Gb/s link carried only
+// 0.82 of its rate.
 constexpr double kQuantumSeconds = 10e-6;
 constexpr double kQuantumPart = 0.25;   // fraction of the window
 constexpr double kFirstSeconds = 1e-3;  // round trip that is assumed until one is known
-// bytes per second: 20 packets a second. On long, varying round trips, for which this controller is
-// not made, the least window would be a packet every five seconds, and no call would end.
+// Least rate in bytes per second: 20 packets a second. On long, varying round trips, for which this
+// controller is not made, the least window is a packet in five seconds, so calls would never end.
 constexpr double kRateMin = 20 * kPacketBytes;
 
 double nanoseconds(Duration duration) {
@@ -94,8 +95,8 @@ void Fabric::shrink(Instant now, double keep) {
   ++phase_;
 }
 
-// Returns whether packets overflowed. A small window's round trip has too few packets to tell that
-// from chance, so up to kJudgedRounds round trips count together.
+// Returns whether losses show an overflow. A round trip of a small window has too few packets to
+// tell overflow from chance, so up to kJudgedRounds round trips count together.
 bool Fabric::excess() {
   const bool is = tally_.lost >= kLostMin && tally_.lost > kLossMargin * tally_.covered;
   if (is) overflow_ns_ = tally_.queue_most_ns;

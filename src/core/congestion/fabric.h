@@ -1,20 +1,20 @@
 // Controller for a private network with short round trips. Its window follows delay, like Swift's
 // (SIGCOMM 2020).
 //
-// 1. **Below a target** of queueing the window grows by an eighth of a packet a round trip. The
-//    step doubles while nothing happens. All senders that share a link add alike, and a free link
-//    is soon filled.
-// 2. **Above it** the window shrinks in proportion to the excess, once a round trip, since packets
-//    sent before it shrank do not show the effect. The rate is lower still for that round trip, so
-//    that most of the queue drains. A sender that began while the queue stood took it for the
-//    path's own delay, and measures the true one then.
-// 3. **The target** is longer for a smaller window: where many share a link, packets meet by
-//    chance. It is at most half of the longest queue that was seen when packets overflowed.
+// 1. **Below a target** of queueing, the window grows by an eighth of a packet each round trip. The
+//    step doubles every four round trips without a cut, so a free link is soon filled. All senders
+//    that share a link add alike.
+// 2. **Above the target**, the window shrinks in proportion to the excess, but once a round trip,
+//    since packets sent before do not show the effect. In that round trip the rate is lower still,
+//    so that most of the queue drains. A sender that began while the queue stood took the queue for
+//    the path's own delay, and now measures the true one.
+// 3. **The target** is longer for a smaller window: where many senders share a link, packets meet
+//    by chance. It is at most half of the longest queue seen when packets overflowed.
 // 4. **Marks** shrink the window by half of their share (RFC 8257). **Losses** halve it if they are
 //    at least three, and more than 2 % of the packets.
 //
-// The window may be less than a packet, and the pace keeps it then. So many senders to one receiver
-// fit into the buffer before that receiver.
+// The window may be less than a packet; then only the pace enforces it. So many senders to one
+// receiver fit into the buffer before that receiver.
 #pragma once
 
 #include "congestion/controller.h"
@@ -30,12 +30,12 @@ class Fabric final : public Controller {
 
  private:
   static constexpr Duration kAskLeast = std::chrono::microseconds(50);
-  // A larger window at first contact would overflow where everyone sends to one receiver.
+  // With a larger first window, packets would overflow where all ranks send to one receiver.
   static constexpr double kWindowFirst = 2 * kPacketBytes;
   static constexpr double kStepFirst = kPacketBytes / 8;
   static constexpr double kNoQueueNs = 1e18;
 
-  // Facts that the latest round trips showed.
+  // Counts of the latest round trips.
   struct Tally {
     double covered = 0;
     double lost = 0;

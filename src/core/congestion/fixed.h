@@ -1,4 +1,4 @@
-// Controller with a rate that the user names, whatever reports say about the path.
+// Controller with a rate that the user sets. It ignores reports.
 #pragma once
 
 #include "congestion/controller.h"

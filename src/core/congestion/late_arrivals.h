@@ -1,8 +1,8 @@
-// Estimates how many of the missing datagrams are lost, and not only overtaken.
+// Estimates how many missing datagrams are lost, and not only overtaken.
 //
-// Reports only count arrivals. An overtaken datagram is missing until it arrives, and on a path
-// with jitter some datagrams always are. So the number that arrived late recently may be missing
-// without counting as lost. On a path that keeps order, every missing datagram counts at once.
+// Reports only count arrivals, so an overtaken datagram is missing until it arrives. On a path with
+// jitter, some always are. So if n datagrams arrived late recently, n may be missing without
+// counting as lost. On a path that keeps order, every missing datagram counts at once.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace leeway::congestion {
 class LateArrivals {
  public:
   // `missing`: datagrams that did not arrive, of all that reports covered so far. Returns how many
-  // more count as lost than at the last call; negative if some of those have arrived after all.
+  // more count as lost than at the last call. It is negative if some of these have now arrived.
   std::int64_t lost(std::int64_t missing) {
     if (++reports_ % kPeakReports == 0) peak_.next_window();
     if (reports_ % kLateReports == 0) late_.next_window();
@@ -28,7 +28,7 @@ class LateArrivals {
   }
 
  private:
-  // Lengths of the two windows, in reports, which come every quarter of a round trip.
+  // Lengths of the two maxima's windows, in reports; these come every quarter of a round trip.
   static constexpr std::uint32_t kPeakReports = 8;
   static constexpr std::uint32_t kLateReports = 1024;
 

@@ -1,6 +1,5 @@
-// The least of some delays in the last one to two minutes. Older delays are forgotten because paths
-// change and clocks drift. With a shorter memory, a queue that stood all that time would look like
-// an empty one.
+// Least delay of the last one to two minutes. Older delays are forgotten because paths change and
+// clocks drift. The memory is long, because a queue that stands all that time looks like no queue.
 #pragma once
 
 #include <algorithm>

@@ -1,9 +1,9 @@
-// Limits one link while a queue stands at its peer, where the data of several senders meets. The
-// uplink's own queue does not show such a queue.
+// Limits one link while a queue stands at its peer, where the data of several senders meets. Such a
+// queue is not in the uplink, so the controller does not see it.
 //
-// All senders to that peer together take what one CUBIC flow would (cubic_ceiling.h), in equal
-// parts. The limit begins when a queue has stood at the peer for kStandingRounds round trips, and
-// ends when it has been gone for kFreeRounds. Losses count as the queue's only while it stands.
+// All senders to the peer together take what one CUBIC flow would (cubic_ceiling.h), in equal
+// parts. The limit begins when a queue has stood for kStandingRounds round trips, and ends when
+// there was none for kFreeRounds. While no queue stands, losses do not count.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace leeway::congestion {
 
 class LinkGovernor {
  public:
-  // `queue`: the link's queueing delay less that of the uplink. `noise`: share of losses that is
-  // the network's own. `senders`: ranks that share the peer's access link.
+  // `queue`: the link's queueing delay less the uplink's. `noise`: share of packets that the
+  // network loses by itself. `senders`: ranks that share the peer's access link.
   void on_report(const Sample& sample, Duration queue, double noise, std::size_t senders) {
     least_ = std::min(least_, queue);
     delivered_ += static_cast<double>(sample.newly_delivered_bytes);

@@ -1,8 +1,9 @@
-// Log of the datagrams that left towards one peer, for as long as reports may still refer to them.
+// Log of the datagrams that left towards one peer, for as long as reports may refer to them.
 //
-// A report names the newest datagram that arrived and how much arrived in all. The log holds how
-// much the uplink had delivered when that datagram left: the difference is what it delivers in a
-// round trip. A report looks up one datagram only, so its cost does not depend on what it covers.
+// A report names the newest datagram that arrived, and how many arrived in all. For each datagram
+// the log holds what the uplink had delivered when it left. The difference to the present count is
+// what the uplink delivers in a round trip. A report looks up one datagram only, so its cost is
+// constant.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +17,8 @@ namespace leeway::congestion {
 
 struct Departure {
   Instant at;
-  // Counts of the uplink at that time: bytes that had left in all, with this batch; bytes that
-  // reports had covered; bytes of those that had arrived; and when the last such report came.
+  // Counts of the uplink when the datagram left: bytes that had left, including this batch; bytes
+  // that reports covered; bytes of those that arrived; and the time of the latest report.
   std::uint64_t sent = 0;
   std::uint64_t covered = 0;
   std::uint64_t delivered = 0;
@@ -30,7 +31,7 @@ struct Departure {
 
 class LinkLog {
  public:
-  // Sets the most datagrams that may be unreported at a time. The log forgets older ones.
+  // Sets how many datagrams may be unreported at a time. The log forgets older ones.
   void make_room(std::size_t datagrams) {
     if (most_ >= datagrams) return;
     most_ = std::bit_ceil(datagrams);
@@ -54,8 +55,8 @@ class LinkLog {
     return &departures_[sequence & (departures_.size() - 1)];
   }
 
-  // Notes that everything up to the datagram was reported. Returns the bytes that this newly
-  // covers.
+  // Notes that a report covers all datagrams up to this one. Returns how many bytes no report
+  // covered before.
   std::uint64_t cover(const Departure& departure) {
     const std::uint64_t before = covered_bytes_;
     if (departure.bytes > before) covered_bytes_ = departure.bytes;
@@ -64,7 +65,7 @@ class LinkLog {
   std::size_t room() const { return most_; }
   bool empty() const { return sent_bytes_ == 0; }
   std::uint64_t under_way() const { return sent_bytes_ - covered_bytes_; }
-  // Call it when no report will come for the datagrams in flight.
+  // Call it when no report is expected any more for the datagrams in flight.
   void write_off() { covered_bytes_ = sent_bytes_; }
 
  private:

@@ -1,9 +1,9 @@
-// Measures loss that is the network's own, and decides whether other loss exceeds it.
+// Measures the loss that is the network's own, and decides whether other loss exceeds it.
 //
-// The floor is the share of packets that the path loses while no queue overflows. Later losses
-// count as *excess* when they exceed the floor by more than chance explains, which is three
-// standard deviations. Losses come in bursts, so their variance is taken as that of independent
-// losses times a factor of two or more. The packets that teach the floor give it (burst()).
+// The floor is the share of packets that the path loses while no queue overflows. Later losses are
+// *excess* if they exceed the floor by more than chance explains, which is three standard
+// deviations. Losses come in bursts, so their variance is that of independent losses times burst(),
+// a factor of two or more. It is measured on the packets that teach the floor.
 #pragma once
 
 #include <algorithm>
@@ -16,21 +16,21 @@ class NoiseFloor {
   // Highest floor. A higher share of losses is never noise, but somebody's full queue.
   static constexpr double kMax = 0.25;
 
-  // Adds packets from a time at which our own sending did not load the path.
+  // Adds packets of a time in which our own sending did not load the path.
   void teach(double sent, double lost) {
     if (sent_ >= kSpreadPackets) note_spread(sent, lost);
     sent_ += sent;
     lost_ += std::max(lost, 0.0);
-    // A share above kMax is no noise: a queue stood before we came, and we took it for the path's
-    // delay. So everything learnt is forgotten.
+    // A share above kMax is no noise: others' queue stood from the start, and we took its delay for
+    // the path's. So everything learnt is forgotten.
     if (sent_ >= kSpreadPackets && lost_ > kMax * sent_) *this = {};
-    // A network changes: older packets count less once there are enough.
+    // The network may change, so older packets count less once there are kMemoryPackets.
     if (sent_ > kMemoryPackets) {
       lost_ *= kMemoryPackets / sent_;
       sent_ = kMemoryPackets;
     }
   }
-  // Call it when nothing has confirmed the floor for a while.
+  // Lowers the floor. Call it when nothing has confirmed the floor for a while.
   void decay() { lost_ *= 0.7; }
 
   double mean() const { return sent_ <= 0 ? 0 : std::min(lost_ / sent_, kMax); }
@@ -41,20 +41,21 @@ class NoiseFloor {
     return std::max(mean() - kDoubtSigmas * deviation, 0.0);
   }
 
-  // Variance of the number of losses over that of independent losses, kBurstMin to kBurstMax.
+  // Ratio of the losses' variance to that of independent losses, kBurstMin to kBurstMax.
   double burst() const {
     return variance_ < kKnownVariance ? kBurstMin
                                       : std::clamp(squares_ / variance_, kBurstMin, kBurstMax);
   }
 
   // Returns how many of `sent` packets were lost beyond the floor. Returns 0 if chance explains
-  // them, or if they are less than the fraction `margin` of `sent`.
+  // that number, or if it is less than the fraction `margin` of `sent`.
   double excess(double sent, double lost, double margin) const {
     const double expected = sent * mean();
     const double spread =
         burst() * mean() * (1 - mean()) * sent * (1 + (sent_ > 0 ? sent / sent_ : 0));
     double chance = kSigmas * std::sqrt(spread + (sent_ < kKnownPackets ? 1 : 1.0 / 9));
-    // A floor learnt from few packets is uncertain, but never counts for more than kMax.
+    // A floor learnt from few packets is uncertain. Even so, losses beyond kMax and its chance are
+    // excess.
     const double most = kMax * sent + kSigmas * std::sqrt(burst() * kMax * (1 - kMax) * sent + 1);
     chance = std::min(chance, most - expected);
     const double more = lost - expected;
@@ -62,14 +63,13 @@ class NoiseFloor {
   }
 
   // Returns whether more packets were lost than the floor and two standard deviations explain. If
-  // the floor is 0, that is any loss.
+  // the floor is 0, any loss is more.
   bool more(double sent, double lost) const {
     return lost > sent * mean() + 2 * std::sqrt(burst() * mean() * (1 - mean()) * sent);
   }
 
  private:
-  // Records how far the loss of the latest packets differs from the floor that earlier packets
-  // gave.
+  // Records how far the loss of the latest packets is from the floor that earlier packets gave.
   void note_spread(double sent, double lost) {
     const double off = std::max(lost, 0.0) - sent * mean();
     squares_ += (off * off - squares_) / kSpreads;
@@ -79,10 +79,10 @@ class NoiseFloor {
 
   static constexpr double kMemoryPackets = 20'000;
   static constexpr double kKnownPackets = 2000;
-  // Packets after which the mean is known well enough to measure how far others differ from it.
+  // Packets after which the mean is known well enough to measure deviations from it.
   static constexpr double kSpreadPackets = 500;
   static constexpr double kSpreads = 16;
-  // Least `variance_` for which burst() is measured. Below it, a single burst would decide.
+  // Least `variance_` with which burst() is measured. With less, a single burst would decide.
   static constexpr double kKnownVariance = 1;
   static constexpr double kBurstMin = 2;
   static constexpr double kBurstMax = 32;

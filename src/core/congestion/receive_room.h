@@ -1,14 +1,14 @@
-// Room in a receiver's own socket: tells peers how many of their datagrams the socket dropped, and
+// Room in a receiver's own socket. Tells peers how many of their datagrams the socket dropped, and
 // limits how much they may have in flight.
 //
-// The system counts drops for a socket, and not for its senders. Each sender's datagrams are
-// numbered, so the receiver knows how many of each are missing. Drops are shared out in proportion
-// to the missing datagrams, and no peer is told of more than it misses. Peers then know that the
-// network did not lose these.
+// The system counts the drops of a socket, but not of each sender. Datagrams are numbered, so the
+// receiver knows how many of each sender are missing. It shares the drops out in proportion to
+// these, and tells no peer of more drops than it misses. Peers then know that the network did not
+// lose these datagrams.
 //
 // Until the first drop nothing is limited. From then on, all peers together may have as much in
-// flight as the host read in a round trip, plus a part of the buffer. Both grow while nothing is
-// dropped, and after ten seconds without drops there is no limit any more.
+// flight as the host reads in a round trip, plus a part of the buffer. Both grow while nothing is
+// dropped. After ten seconds without drops there is no limit any more.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Pace of datagrams through one relay: the rate at which the relay says that it passes them on
-// (WIRE 9.10). It applies in addition to the uplink's pace, and does not slow traffic to other
-// peers. It also bounds a rate that the user names (fixed.h).
+// (WIRE 9.10). It applies beside the uplink's pace, whatever the controller, and only to this
+// relay's paths.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ class RelayPace {
  public:
   // If a relay says nothing more for this time, it no longer limits the pace.
   static constexpr Duration kRemembered = std::chrono::seconds(10);
-  // A host that woke late may make up for this much time. Relays tolerate bursts of 50 ms of their
-  // whole share.
+  // A host that woke late may make up for this much time. A relay tolerates bursts of 50 ms of all
+  // that it forwards.
   static constexpr Duration kCatchUp = std::chrono::milliseconds(5);
 
   void limit(Instant now, std::uint64_t bytes_per_second) {

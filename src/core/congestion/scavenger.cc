@@ -7,8 +7,8 @@ namespace leeway::congestion {
 namespace {
 
 constexpr double kTargetMostNs = 60e6;
-// Target after an overflow, as a fraction of the longest queue. It is small, so that other flows
-// that fill a short queue are noticed before that queue overflows.
+// Target after an overflow, as a fraction of the longest queue. It is small, so that others who
+// fill a short queue are noticed before it overflows.
 constexpr double kTargetPart = 0.25;
 constexpr double kTargetLeastNs = 0.5e6;
 constexpr double kSlowStartEnd = 0.75;  // fraction of the target
@@ -17,8 +17,8 @@ constexpr double kDecrease = 1;  // LEDBAT++'s constant: how hard delay above th
 constexpr double kWindowMin = 2 * kPacketBytes;
 constexpr double kLossMargin = 0.01;
 constexpr int kPauseRounds = 2;
-// Time between slowdowns, as a multiple of the last one's length. The draft has 9, which costs a
-// tenth of the time.
+// Time between slowdowns, in lengths of the last slowdown. The draft has 9, with which slowdowns
+// would take 10 % of the time.
 constexpr int kBetweenPauses = 15;
 
 }  // namespace

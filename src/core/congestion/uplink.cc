@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::size_t kNoLink = SIZE_MAX;
 
-// A lane waits a quarter of a quantum's time for the lane that has the turn. The bundle catches up
-// by half a quantum's time, so no capacity is lost.
+// A lane waits for the lane that has the turn, but no longer than a quarter of a quantum's time.
+// The bundle makes up for half a quantum's time, so the wait loses no capacity.
 constexpr int kTurnPatience = 4;
 
 }  // namespace
@@ -21,7 +21,8 @@ struct Uplink::Shared {
     std::function<void()> wake;
     bool idle = true;       // had nothing to send when it was open
     bool has_turn = false;  // open() returned true, and nothing was sent yet
-    // Was woken for its turn since it was held back. Not woken again, as its socket may be full.
+    // Was woken for its turn. It is woken again only after it was held back again, since its socket
+    // may be full.
     bool told = false;
   };
 
@@ -30,7 +31,7 @@ struct Uplink::Shared {
   bool waits(std::size_t lane) const {
     return std::find(waiting.begin(), waiting.end(), lane) != waiting.end();
   }
-  // Sets the bundle's held-back flag again while any lane waits, since each lane overwrites it.
+  // Sets the bundle's held-back flag if any lane waits, because another lane may have cleared it.
   void remind() {
     if (!waiting.empty()) bundle.note_held_back();
   }
@@ -59,8 +60,8 @@ class Uplink::Guard {
   std::unique_lock<std::mutex> lock_;
 };
 
-// Its destructor wakes the other waiting lanes if the bundle opens earlier than when the object was
-// made.
+// Wakes the other waiting lanes, on destruction, if the bundle now opens earlier than on
+// construction.
 class Uplink::Opening {
  public:
   Opening(Shared& shared, std::size_t lane, bool many)
@@ -141,7 +142,7 @@ void Uplink::note_held_back() {
   if (!shared_->waits(lane_)) shared_->waiting.push_back(lane_);
 }
 
-// The process is idle only if no lane has anything to send.
+// The bundle counts as idle only if no lane has anything to send.
 void Uplink::note_idle() {
   const Guard guard(*shared_);
   if (!guard.many()) return shared_->bundle.note_idle();
@@ -154,8 +155,8 @@ void Uplink::note_idle() {
   }
 }
 
-// Ends this lane's turn once it has sent data. Control datagrams are sent without a turn, and a
-// lane keeps its turn then.
+// Ends this lane's turn if it had one and now sent data. Control datagrams are sent without a turn,
+// so they do not end it.
 void Uplink::take_turn() {
   Shared::Lane& lane = shared_->lanes[lane_];
   lane.idle = false;
@@ -209,8 +210,8 @@ void Uplink::on_wake(Instant now) {
   if (guard.many() && now >= turn_at()) shared_->lanes[lane_].told = true;
 }
 
-// Returns when this lane may send the datagrams that it held back. Infinite future if it held none
-// back, or if only a report can open the bundle.
+// Returns when this lane may send what it held back. Infinite future if it held nothing back, or if
+// only a report can open the bundle.
 Instant Uplink::turn_at() const {
   const Instant opens_at = shared_->bundle.opens_at();
   if (!shared_->waits(lane_) || opens_at == Instant::infinite_future())

@@ -1,12 +1,12 @@
 // One node's view of its process's uplink bundle. The nodes of further lanes (Options::lanes) share
-// that bundle, so a process takes one share of the path, however many sockets it has.
+// the bundle, so a process takes one share of the path, however many sockets it has.
 //
 // All lanes have one controller, one pace and one window together. A link goes from one lane to one
-// peer: each lane numbers its datagrams and has reports of its own. Lanes that wait send in turn,
-// one batch each.
+// peer, because each lane numbers its own datagrams and gets its own reports. Lanes that wait send
+// in turn, one batch each.
 //
-// Lanes have threads of their own, so a lock protects their shared state; a single node never takes
-// it. Lanes' calls may come in another order than the times that they pass; the latest time counts.
+// Lanes have threads of their own, so a lock protects what they share; a single node never takes
+// it. Calls of different lanes may pass times out of order; the latest time so far counts.
 #pragma once
 
 #include <functional>
@@ -21,20 +21,19 @@ class Uplink {
  public:
   // Makes the uplink of a single node, until further lanes share it.
   explicit Uplink(std::unique_ptr<Controller> controller);
-  // Makes the uplink of a further lane, which shares the bundle of `first`. `first` is not null,
-  // and no other thread may use it meanwhile.
+  // Makes the uplink of a further lane, which shares the bundle of `first`. `first` must not be
+  // null, and no other thread may use it meanwhile.
   explicit Uplink(Uplink* first);
   // Writes off this lane's datagrams in flight.
   ~Uplink();
   Uplink(const Uplink&) = delete;
   Uplink& operator=(const Uplink&) = delete;
 
-  // Sets `wake`, which is called when data that this lane held back may leave earlier than
-  // next_wake() said. Another lane's thread calls it with the lock held, so `wake` must not call
-  // any uplink.
+  // Sets `wake`, which another lane's thread calls, under the lock, when data that this lane held
+  // back may leave earlier than next_wake() said. So `wake` must not call any uplink.
   void wake_by(std::function<void()> wake);
 
-  // The same as UplinkBundle's functions, with this node's slots instead of links.
+  // As in UplinkBundle, but with this node's slots in place of links.
   void make_link(std::size_t slot, std::size_t datagrams);
   bool open(Instant now);
   std::size_t quantum_bytes() const;
@@ -55,7 +54,7 @@ class Uplink {
   LinkDelay delay(std::size_t slot) const;
   double noise() const;
 
-  // Not under the lock: call it only while no other lane is in use.
+  // Takes no lock, so call it only while no other lane is in use.
   const UplinkBundle& bundle() const;
 
  private:

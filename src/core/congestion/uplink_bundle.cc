@@ -5,37 +5,36 @@
 namespace leeway::congestion {
 namespace {
 
-// A batch of a quarter of a millisecond is short compared with any queue that matters, and long
+// A batch takes a quarter of a millisecond: short compared with any queue that matters, and long
 // enough for segmentation offload on a fast link.
 constexpr double kQuantumSeconds = 0.25e-3;
 constexpr double kQuantumMin = 2 * kPacketBytes;
 constexpr std::size_t kQuantumMax = std::size_t{64} * 1024;
-// A host that wakes late catches up by half a quantum. On a long path it catches up by more, since
-// a busy host sleeps longer than a batch takes: by a 32nd of the round trip (half of the queue that
-// `wan` allows), and by 0.5 ms at most. With 1 ms shallow queues overflowed. Four ranks on two
-// cores (tools/wan_lab, 500 Mb/s, 20 ms, exact 4 MiB) took 165 ms a call with half a quantum
-// everywhere, and 216 at 10 % loss. With 0.6 ms they took 151 and 192.
+// A host that wakes late may make up for lost time: for half a quantum, or on a long path for a
+// 32nd of the round trip (half of the queue that `wan` allows), because a busy host sleeps longer
+// than a batch takes. 0.5 ms is the limit, since with 1 ms shallow queues overflowed. Four ranks on
+// two cores (tools/wan_lab, 500 Mb/s, 20 ms, exact 4 MiB) took 165 ms a call with half a quantum
+// only, and 216 at 10 % loss. With a limit of 0.6 ms they took 151 and 192.
 constexpr int kCatchUpPart = 32;
 constexpr Duration kCatchUpMost = std::chrono::microseconds(500);
-// A shorter time without an answer does not count as silence: a busy host answers late.
+// Least time without an answer that counts as silence, because a busy host answers late.
 constexpr Duration kPatienceLeast = std::chrono::milliseconds(3);
 constexpr double kTrustMin = 1.0 / 1024;
-// While a peer does not answer, two packets a second may still ask, so that its return is noticed
-// at once.
+// While a peer is silent, two packets a second may still leave, so that its return is noticed soon.
 constexpr double kSilentRate = 2 * 8 * kPacketBytes;
-// A peer is near if its round trip is less than kNear, and less than a kNearer-th of another
-// peer's. The bottleneck that the controller is for does not lie on the path to it.
+// A peer is near if its round trip is less than kNear, and less than 1 / kNearer of another peer's.
+// The path to it does not pass the bottleneck for which the controller is made.
 constexpr Duration kNear = std::chrono::milliseconds(2);
 constexpr int kNearer = 8;
-// Most bytes in flight to a near peer. Data to it is not paced, and may all wait in its socket.
+// Most bytes in flight to a near peer. They are not paced, so all of them may wait in its socket.
 constexpr std::uint64_t kNearWindowBytes = 1 << 20;
-// Losses to a near peer are judged every kNearJudged datagrams. More than one in kNearLostPart are
-// lost only where unpaced data fills a queue, which data for far peers may have to pass, too.
+// Losses to a near peer are judged every kNearJudged datagrams. If more than one in kNearLostPart
+// are lost, unpaced data overflows a queue, which data for far peers may have to pass, too.
 constexpr std::uint32_t kNearJudged = 256;
 constexpr std::uint32_t kNearLostPart = 4;
 constexpr Duration kFirstReportWithin = std::chrono::seconds(1);
-// If more datagrams than this arrived without ECT, marks are erased on the way. A few are allowed:
-// those that waited at the peer for their communicator are not counted.
+// If more datagrams than this arrived without ECT, the network erases marks. A few are allowed,
+// because datagrams that waited at the peer for their communicator are not counted.
 constexpr std::uint32_t kUnmarkableMax = 16;
 
 // Returns the signed difference of two counts modulo 2^24.
@@ -73,8 +72,8 @@ void UplinkBundle::take_pace() {
   quantum_bytes_ = static_cast<std::size_t>(std::clamp<double>(quantum, kQuantumMin, kQuantumMax));
 }
 
-// A path counts as long only once its round trip is known, and never under a controller that sets
-// its own quantum, since that is for short paths.
+// A path counts as long only once its round trip is known, and never if the controller sets the
+// quantum, since such a controller is for short paths.
 Duration UplinkBundle::catch_up() const {
   const Duration train = quantum_time() / 2;
   if (pace_.quantum_bytes != 0 || nearest_ == Duration::max()) return train;
@@ -141,7 +140,7 @@ std::uint32_t UplinkBundle::datagrams_granted(std::size_t link) const {
 }
 
 // Writes off what is in flight on links that have sent nothing for a while. With many links, the
-// last question to some of them is lost, and their datagrams would go on filling the window.
+// last question on some is lost; without a report their datagrams would fill the window for ever.
 void UplinkBundle::write_off_stale(Instant now) {
   for (Link& link : links_) {
     if (link.near || link.log.under_way() == 0 || now - link.sent_at < stuck_for()) continue;
@@ -151,9 +150,9 @@ void UplinkBundle::write_off_stale(Instant now) {
 }
 
 // Measures the uplink's rate between two datagrams of this link about a round trip apart. The bytes
-// are those that left to all peers between them, times the share of covered bytes that arrived
-// lately, of this link or of all, whichever is less. The time is that between their departures or,
-// if that is longer, their arrivals. The sum of reports is no measure: they come in steps, and the
+// are those that left to all peers between the two, times the share that lately arrived of the
+// covered bytes (of this link or of all, whichever is less). The time is that between the two
+// departures or, if longer, arrivals. The sum of reports would mislead: it grows in steps, and the
 // maximum of such samples was 13 % above the path's rate.
 void UplinkBundle::measure_rate(Link& at, const Departure& departure, const Arrivals& arrivals,
                                 Sample& sample) {
@@ -198,9 +197,9 @@ void UplinkBundle::judge_nearness(Link& at) {
   at.log.write_off();
 }
 
-// Decides whether data to a near peer has to be paced after all. An uplink with a short queue loses
-// most of an unpaced burst, and paced data beside it. Datagrams that the peer's full socket dropped
-// do not count: the network did not lose them.
+// Decides whether data to a near peer must be paced after all. If the uplink has a short queue,
+// most of an unpaced burst is lost, and with it paced data. Drops by the peer's full socket do not
+// count, since the network did not lose these datagrams.
 void UplinkBundle::judge_losses(Link& at, std::uint32_t covered, std::uint32_t received,
                                 std::uint16_t host_drops) {
   const std::uint64_t arrived = std::uint64_t{received} + host_drops;
@@ -212,8 +211,8 @@ void UplinkBundle::judge_losses(Link& at, std::uint32_t covered, std::uint32_t r
   at.near_covered = at.near_lost = 0;
 }
 
-// Returns whether a link that was used still waits for its first report. Near peers answer first,
-// and their reports say nothing about the path to the others.
+// Returns whether some used link waits for its first report. Near peers answer first, and their
+// reports say nothing about the path to the others.
 bool UplinkBundle::awaits_first_report(Instant now) const {
   if (!controller_->spares_near()) return false;
   return std::any_of(links_.begin(), links_.end(), [now](const Link& link) {
@@ -221,12 +220,12 @@ bool UplinkBundle::awaits_first_report(Instant now) const {
   });
 }
 
-// Returns the delay in the uplink's queue: the least of all links, since it delays all of them. A
-// queue that delays only one link is at that link's peer, where other senders' bursts meet. Links
-// that are much shorter do not count: they may not pass the bottleneck.
+// Returns the delay in the uplink's queue: the least of all links, since this queue delays all of
+// them. More delay on one link is at its peer, where other senders' bursts meet. Links with less
+// than half of the round trip do not count: they may not pass the bottleneck.
 Duration UplinkBundle::queueing(Instant now, const Link& at) const {
   Duration least = at.queueing;
-  // In a short round trip few links report.
+  // In a short round trip few links report, so three round trips count.
   const Duration recent = questions_.by_share ? 3 * rtt_ : rtt_;
   for (const Link& link : links_) {
     if (now - link.reported_at > recent || link.near || link.rtt.value() < at.rtt.value() / 2)
@@ -236,7 +235,8 @@ Duration UplinkBundle::queueing(Instant now, const Link& at) const {
   return least;
 }
 
-// Returns the least jitter of all links: a queue at one peer changes only the delays of its link.
+// Returns the least jitter of all links, because a queue at one peer changes delays of its link
+// only.
 Duration UplinkBundle::jitter() const {
   Duration least = Duration::max();
   for (const Link& link : links_) {
@@ -263,14 +263,15 @@ void UplinkBundle::begin_anew(Instant now, std::size_t link) {
   at.unmarkable = 0;
 }
 
-// Queueing that every link shows is the uplink's. The rest is at the peer, to which all ranks send.
+// Tells the link's governor about the queue at the peer, to which all ranks send: the queueing
+// beyond the uplink's, which every link shows.
 void UplinkBundle::govern(Link& at, const Sample& sample) const {
   at.governor.on_report(sample, at.queueing - sample.queueing, controller_->noise(),
                         std::max<std::size_t>(links_made_, 1));
 }
 
-// Returns the number of new marks (WIRE 3.15). Marks are believed as long as their counts agree
-// with the number of datagrams that arrived (RFC 9000 13.4.2).
+// Returns the number of new ECN marks (WIRE 3.15). They are believed only while the counts of
+// marked and unmarked datagrams agree with the number that arrived (RFC 9000 13.4.2).
 std::uint32_t UplinkBundle::take_marks(Link& at, const Arrivals& arrivals,
                                        std::uint32_t received) const {
   const std::uint32_t unmarked = arrivals.ect - at.ect;
@@ -284,7 +285,8 @@ std::uint32_t UplinkBundle::take_marks(Link& at, const Arrivals& arrivals,
   return at.unmarkable > kUnmarkableMax ? 0 : marked;
 }
 
-// WIRE 3.16: the peer's drops count up to the number of datagrams that did not arrive.
+// Returns how many more datagrams the peer's socket dropped (WIRE 3.16). No more are believed than
+// did not arrive.
 std::uint64_t UplinkBundle::take_host_drops(Link& at, const Arrivals& arrivals) const {
   const auto more = static_cast<std::uint16_t>(arrivals.host_drops - at.host_drops);
   at.host_drops = arrivals.host_drops;
@@ -320,7 +322,7 @@ void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arri
   const Departure* const departure = at.log.find(arrivals.largest);
   if (departure == nullptr) return take_pace();
 
-  // Arrivals are bounded by what was sent: a peer that reports more does not seem to be faster.
+  // Arrivals are bounded by what was sent, so a peer that reports more does not seem faster.
   at.covered += covered;
   const std::uint64_t received = std::min<std::uint64_t>(received_more, at.covered - at.counted);
   at.counted += received;
@@ -344,7 +346,7 @@ void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arri
     rtt_ = sample.rtt;  // the assumed round trip is far off
   rtt_ += (sample.rtt - rtt_) / 8;
   sample.rtt_min = Duration(at.rtt.value());
-  // The two clocks differ by an unknown constant. The least delay contains the same constant, so it
+  // The two clocks differ by an unknown constant. It is in `one_way` and in its minimum, so it
   // cancels in `queueing`.
   const auto left_us = static_cast<std::uint32_t>(departure->at.ns / 1000);
   const std::uint32_t raw_us = arrivals.arrived_us - left_us;
@@ -371,8 +373,7 @@ void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arri
   take_pace();
 }
 
-// Returns how long peers may leave questions unanswered before that counts as silence. A busy host
-// answers late.
+// Returns how long peers may leave questions unanswered before this counts as silence.
 Duration UplinkBundle::patience() const {
   return std::max(stuck_for(), kPatienceLeast);
 }

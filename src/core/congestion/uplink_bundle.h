@@ -1,11 +1,11 @@
 // One rank's uplink: all links that share it, one controller, one pacer.
 //
 // Datagrams to all peers go through it. It turns peers' reports into samples for the controller,
-// keeps the controller's pace, and asks peers for reports often enough. Links send in turn in the
-// protocol's outbox, one batch each. A batch is never longer than the pacer's quantum, so equal
-// turns are equal shares.
+// keeps the controller's pace, and asks peers for reports often enough. In the protocol's outbox
+// links send in turn, one batch each. A batch is at most the pacer's quantum, so equal turns are
+// equal shares.
 //
-// Silence is never permission: while nobody answers, the pace is halved at every time-out.
+// Silence is no permission to send: while nobody answers, the pace is halved at every time-out.
 #pragma once
 
 #include <algorithm>
@@ -55,16 +55,15 @@ class UplinkBundle {
  public:
   explicit UplinkBundle(std::unique_ptr<Controller> controller);
 
-  // Call it before anything is sent to the peer. `datagrams`: the most that may be unreported at a
-  // time.
+  // Call it before anything is sent to the peer. `datagrams`: how many may be unreported at a time.
   void make_link(std::size_t link, std::size_t datagrams);
 
-  // Returns whether data may leave now. If not, on_wake() at next_wake() or a report may change
-  // that.
+  // Returns whether data may leave now. If not, data may leave after a report, or after on_wake()
+  // at next_wake().
   bool open(Instant now) const { return now >= free_at_ && !full(); }
-  // The most bytes of the next batch.
+  // Most bytes of the next batch.
   std::size_t quantum_bytes() const { return quantum_bytes_; }
-  // Call it when there was data, and open() was false.
+  // Call it when there was data to send, and open() was false.
   void note_held_back() { held_back_ = true; }
   // Call it when open() was true, and there was nothing to send.
   void note_idle() {
@@ -72,35 +71,35 @@ class UplinkBundle {
     note_limited();
   }
 
-  // Counts a batch that left. `share`: the fraction of the links with data to send that may send
-  // now. The batch is charged as 1 / share of its bytes, so that the others' turns stay unused.
+  // Counts a batch that left. `share`: of the links with data to send, the fraction that may send
+  // now. The batch is charged as bytes / share, as if the others had used their turns.
   void on_sent(Instant now, std::size_t link, const Sent& sent, double share = 1);
-  // Counts one batch for many peers, which nobody reports.
+  // Counts a batch for many peers, on which no report comes.
   void on_group_sent(Instant now, std::size_t bytes) { spend(now, bytes); }
-  // Returns whether the next datagram to the peer has to ask for a report: every quarter of a round
-  // trip, and before the window is full, since only a report opens it again.
+  // Returns whether the next datagram to the peer must ask for a report. That is every quarter of a
+  // round trip, and before the window is full, since only a report opens it again.
   bool asks(Instant now, std::size_t link) const;
   void on_asked(Instant now, std::size_t link);
-  // Returns how many datagrams may be in flight to the peer. The limits are its grant, the queue at
-  // the peer, and a window of 1 MiB if it is near. Each datagram counts with the length of the
-  // longest one sent to the peer. Returns UINT32_MAX if nothing limits them.
+  // Returns how many datagrams may be in flight to the peer, each as long as the longest one sent
+  // there. Limits are the peer's grant, the queue at the peer, and 1 MiB for a near peer. Returns
+  // UINT32_MAX if there is no limit.
   std::uint32_t datagrams_granted(std::size_t link) const;
-  // The caller must drop a report that a later one overtook.
+  // Takes in a report. The caller must drop reports that a later one overtook.
   void on_report(Instant now, std::size_t link, const Arrivals& arrivals);
 
-  // Call it when the peer has moved. All measurements of its link are forgotten, and its datagrams
-  // in flight are written off.
+  // Call it when the peer has moved. Forgets all measurements of its link, and writes off its
+  // datagrams in flight.
   void begin_anew(Instant now, std::size_t link);
 
   void on_wake(Instant now);
-  // Returns whether every peer that ever answered is so far away (2 ms) that a thread's wake-up is
-  // a small part of a round trip. Returns false until one has answered.
+  // Returns true if every peer that has answered is so far away (2 ms or more) that waking a thread
+  // takes a small part of a round trip. Returns false until one has answered.
   bool all_far() const;
   // Returns when on_wake() is due; infinite future if only a report can change anything.
   Instant next_wake() const;
   // Returns when the pace lets data leave; infinite future if only a report can open the window.
   Instant opens_at() const { return full() ? Instant::infinite_future() : free_at_; }
-  // Returns when on_wake() has to check for silence again.
+  // Returns when on_wake() must check for silence next.
   Instant watch_at() const;
   // Returns the time that a full quantum takes at the pace.
   Duration quantum_time() const { return time_of(quantum_bytes_); }
@@ -114,7 +113,7 @@ class UplinkBundle {
   }
 
  private:
-  // A datagram that a report named, with the report's counts.
+  // A datagram that a report named, and counts from that report.
   struct Mark {
     Departure departure;
     std::uint32_t arrived_us = 0;
@@ -129,14 +128,15 @@ class UplinkBundle {
     LeastDelay rtt;
     LeastDelay one_way;
     DelayJitter jitter;
-    // One-way time of the first reported datagram, with the unknown offset between the two clocks.
+    // Raw one-way time in the first report; it contains the unknown difference of the two clocks.
     std::optional<std::uint32_t> one_way_us;
     Instant first_sent_at{0};
     Instant sent_at{0};
     bool near = false;  // does not pass the bottleneck: data on this link is not paced
-    // Passes the bottleneck although its peer is near. Only begin_anew() resets it.
+    // The link passes the bottleneck although its peer is near. Only begin_anew() resets this.
     bool lossy = false;
-    // Datagrams to a near peer since its losses were last judged, and those of them that were lost.
+    // Of a near peer, since its losses were last judged: datagrams that reports cover, and those
+    // lost.
     std::uint32_t near_covered = 0;
     std::uint32_t near_lost = 0;
     Duration queueing{0};  // in the latest report
@@ -146,7 +146,7 @@ class UplinkBundle {
     std::uint32_t received_bytes = 0;
     std::uint32_t ect = 0;
     std::uint32_t ce = 0;
-    // Arrived datagrams in neither of these two counts: the network may erase marks.
+    // Datagrams that arrived and are neither in `ect` nor in `ce`, so the network may erase marks.
     std::uint32_t unmarkable = 0;
     std::uint64_t covered = 0;        // datagrams up to the newest one that a report covers
     std::uint64_t counted = 0;        // covered datagrams that are believed to have arrived
@@ -184,7 +184,7 @@ class UplinkBundle {
   void spend(Instant now, std::size_t bytes);
   void take_pace();
 
-  // Number of unanswered questions that count as silence. Fewer may just have been lost.
+  // As many unanswered questions count as silence. Fewer may have been lost by chance.
   static constexpr int kAsksMax = 3;
 
   std::unique_ptr<Controller> controller_;

@@ -9,10 +9,10 @@ namespace {
 constexpr double kInFlightGain = 2;
 
 constexpr double kKeep = 0.94;  // part of the share that the rate becomes after a sign
-// Part of the rate that remains, at least, after one lossy round trip.
+// Least factor on the rate after one lossy round trip.
 constexpr double kLossKeepMin = 0.85;
 constexpr double kCarried = 0.9;  // part of our sending rate that arrives
-// Part of the rate that remains, at least, after a sign with a queue of less than twice the target.
+// Least factor on the rate after a queue that was shorter than twice the target.
 constexpr double kShortKeepMin = 0.25;
 constexpr double kStillStands = 0.99;   // factor on the rate if a queue outlasts a first cut
 constexpr double kDrainMin = 0.5;       // factor on the rate while a queue drains
@@ -43,7 +43,8 @@ void Wan::enter(State state) {
 
 void Wan::on_sample(const Sample& sample) {
   path_.on_sample(sample);
-  // Losses of startup's overshoot are reported after its end, and say nothing of later round trips.
+  // Losses of startup's last datagrams are reported after its end. They say nothing about later
+  // round trips.
   if ((sample.phase != 0 && sample.phase != kNoPhase) || sample.now - gave_way_ > 4 * path_.rtt()) {
     startup_reported_ = true;
   }
@@ -81,13 +82,13 @@ void Wan::leave_startup(Instant now) {
   gave_way_ = now;
   share_ = rate_;
   drain_ = kDrainMin;
-  // First steps are long, since startup may have ended too early, by a busy host's delays.
+  // The first steps are long, because a busy host's delays may have ended startup too early.
   step_ = kFirstStep * packets();
   enter(State::yield);
 }
 
-// The share becomes the rate before cuts that the floor explains now, but not more than the path
-// has carried.
+// If the floor now explains the losses behind some cuts, the share becomes the rate before them,
+// but no more than the path has carried.
 void Wan::take_back_cuts(Instant now) {
   const std::optional<double> before = losses_.take_back(now);
   if (!before) return;
@@ -116,7 +117,7 @@ void Wan::on_seek_round(Instant now) {
   } else if (round_.queue_least < target() / 2) {
     standing_rounds_ = 0;
   }
-  // A queue that stands while we have little to send is not ours.
+  // A queue that stands while we send little is not ours, so we do not give way to it.
   if (lossy || (stands && (round_.used || round_.rate > rate_ / 2))) return give_way(now, !stands);
   drain_ = 1;
   if (round_.used) grow();
@@ -125,12 +126,12 @@ void Wan::on_seek_round(Instant now) {
 void Wan::give_way(Instant now, bool by_loss) {
   losses_.on_cut(now, rate_, by_loss);
   double share = round_.used ? std::min(rate_, round_.rate) : rate_ * kKeep;
-  // If the path carried our whole sending rate while an earlier queue drained, our share is not
-  // smaller.
+  // If the path carried all that we sent while the last queue drained, our share is as large as
+  // before.
   if (drain_ < 1 && round_.rate > kCarried * drain_ * rate_) share = kStillStands * rate_ / kKeep;
   if (by_loss && lossy_rounds_ < 2) share = std::max(share, kLossKeepMin * rate_);
-  // Data that the path cannot carry would stand in the queue. If the queue is short, a busy host is
-  // the reason for a much lower rate.
+  // The share is what arrived, since more would stand in the queue. But if the queue is short and
+  // much less arrived, a busy host is the reason.
   if (!by_loss && round_.queue_most < 2 * target()) share = std::max(share, kShortKeepMin * rate_);
   share_ = share;
   const double drain = static_cast<double>(round_.queue_least.count()) /
@@ -154,10 +155,10 @@ void Wan::grow() {
   rate_ += step_ * path_.packet_rate();
 }
 
-// Teaches the floor by round trips below our share whose queue was short, or at most half of one
-// that overflowed: their loss is the network's. A round trip that lost more than the floor explains
-// may still be an overflow. It teaches only if the path has carried much more lately, and the queue
-// was below half of the target. Without such round trips the floor would miss long bursts.
+// Teaches the noise floor by round trips whose loss is the network's: we sent less than our share,
+// and the queue was short or at most half of one that overflowed. A round trip with more loss than
+// the floor explains may still be an overflow. It teaches only if the path has carried much more
+// lately and the queue was below half of the target. Otherwise the floor would miss long bursts.
 void Wan::learn(bool lossy) {
   const double target_ns = static_cast<double>(target().count());
   const double most = lossy ? target_ns / 2 : std::max(target_ns, path_.half_overflow());
@@ -169,8 +170,8 @@ void Wan::learn(bool lossy) {
 void Wan::on_compete_round(Instant now) {
   ceiling_.on_round(now, path_.rtt(), round_.used);
   rate_ = ceiling_.packets() * path_.packet_rate() * (1 - noise());
-  // A flow that fills a queue makes it longer than the target. If the queue is always shorter, the
-  // path's delay has grown.
+  // A flow that fills the queue makes it longer than the target. If it is always shorter, there is
+  // no such flow, and the path's delay has grown.
   short_rounds_ = round_.queue_most < target() ? short_rounds_ + 1 : 0;
   if (round_.queue_least < target() / 2 || short_rounds_ >= kStandingRounds) {
     share_ = rate_;
@@ -178,7 +179,8 @@ void Wan::on_compete_round(Instant now) {
     quiet_rounds_ = 0;
     return enter(State::seek);
   }
-  // The floor may have been learnt from a queue that others filled, so it decays without new proof.
+  // The floor may have been learnt from a queue that others filled, so it decays until it is
+  // confirmed.
   if (++compete_rounds_ % kDoubtRounds == 0) losses_.decay();
   if (!shows_new_rate(now)) return;
   const bool lossy = losses_.lossy_beside_others(round_);

@@ -1,22 +1,22 @@
-// Controller for paths that others use and that lose packets by themselves. It goes by delay where
-// the queue can be seen, and by loss beyond the network's own where it cannot. Beside flows that
-// fill queues it uses CUBIC's window.
+// Controller for paths that others use and that lose packets by themselves. It follows delay where
+// the queue can be seen, and loss beyond the network's own where not. Beside flows that fill queues
+// it uses CUBIC's window.
 //
 // The model is `share_`: our throughput when the bottleneck is full. It is measured in every round
-// trip that shows a *sign* of congestion: a queue above the target for all of the round trip, a
+// trip that shows a *sign* of congestion: a queue above the target for the whole round trip, a
 // mark, or excess loss.
 //
-// 1. **After a sign** the rate is a little less than the share that was measured in it, and the
-//    queue is drained first. From there the rate returns to the share at once, and beyond it by a
-//    packet a round trip, then by two, four, eight: a path that has become free is filled in a few
-//    round trips. All who share a path add alike and give way in proportion, so shares become
-//    equal.
+// 1. **After a sign** the queue is drained first, and the rate is a little less than the share that
+//    the sign showed. The rate then returns to the share at once, and goes beyond it by a packet a
+//    round trip, then by two, four, eight: a path that has become free is filled in a few round
+//    trips. All who share a path add alike and give way in proportion, so shares become equal.
 // 2. **The target** is less for a larger window (1 / sqrt(window), as Swift's). It is at most half
 //    of the longest queue that was seen when packets overflowed, and at least what delays vary by
 //    themselves (delay_jitter.h).
-// 3. **Loss** counts when it exceeds a noise floor (noise_floor.h). Startup teaches it, and later
-//    round trips in which we sent less than our share and the queue stayed short (learn()). If the
-//    floor later explains the losses of an overflow, it was none, and the cut for it is taken back.
+// 3. **Loss** counts when it exceeds a noise floor (noise_floor.h). The floor is learnt in startup,
+//    and later in round trips in which we sent less than our share and the queue stayed short
+//    (learn()). If the floor later explains the losses of an overflow, it was none, and the cut for
+//    it is taken back.
 // 4. **Others who fill the queue.** If the queue stays above the target although we gave way for
 //    some round trips, we send what CUBIC would (cubic_ceiling.h). That ends when the queue was
 //    below half of the target once, or never above the target for ten round trips.
@@ -54,7 +54,8 @@ class Wan final : public Controller {
   void learn(bool lossy);
   void take_back_cuts(Instant now);
   void update_pace();
-  // Returns whether the latest datagrams of which is known were sent after the latest cut.
+  // Returns whether this round trip's reports are about datagrams that were sent after the latest
+  // cut.
   bool shows_new_rate(Instant now) const {
     return now - path_.rtt() >= gave_way_ + path_.rtt() / 4;
   }

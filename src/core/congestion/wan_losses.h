@@ -1,5 +1,5 @@
-// What `wan` makes of losses: which of them the network's own noise explains, and whether cuts that
-// were made for losses alone have to be taken back because the floor has learnt better since.
+// Decides for `wan` which losses the network's own noise explains, and which cuts of the rate must
+// be taken back because the noise floor has since learnt to explain their losses.
 #pragma once
 
 #include <optional>
@@ -16,12 +16,12 @@ class WanLosses {
   const NoiseFloor& floor() const { return floor_; }
   // Adds losses that are the network's own.
   void teach(const LossTally& loss) { floor_.teach(loss.covered, loss.lost); }
-  // Call it when nothing has confirmed the floor for a while.
+  // Lowers the floor. Call it when nothing has confirmed the floor for a while.
   void decay() { floor_.decay(); }
 
-  // Returns whether a queue marked datagrams, or loss exceeds the floor by a margin. A small flow's
-  // round trip has too few packets to tell chance from congestion. So up to kJudgedRounds count
-  // together.
+  // Returns whether packets overflowed: a queue marked datagrams, or loss exceeds the floor by a
+  // margin. A small flow's round trip has too few packets to tell chance from congestion, so up to
+  // kJudgedRounds round trips count together.
   bool overflowed(const WanRound& round) {
     judged_ += round.loss;
     const bool is = round.marked || exceeds(judged_);
@@ -29,23 +29,24 @@ class WanLosses {
     end_round(is);
     return is;
   }
-  // The same beside flows that fill the queue: no margin, and two standard deviations.
+  // As overflowed(), but beside flows that fill the queue: without a margin, and from two standard
+  // deviations on.
   bool lossy_beside_others(const WanRound& round) {
     judged_ += round.loss;
     const bool is = round.marked || floor_.more(judged_.covered, judged_.lost);
     end_round(is);
     return is;
   }
-  // Judges later round trips without those before.
+  // Forgets losses so far, so that later round trips are judged alone.
   void judge_anew() {
     judged_ = {};
     judged_rounds_ = 0;
   }
-  // Returns true if the latest overflow was none. A burst may have been taken for one while the
-  // floor knew little of bursts.
+  // Returns true if the floor now explains the losses of the latest overflow. The floor may have
+  // known too little of bursts before.
   bool overflow_was_noise() const { return overflow_ && !exceeds(*overflow_); }
 
-  // Call it when the rate is cut, with the rate before. `by_loss`: no queue stood.
+  // Call it when the rate is cut. `rate`: before the cut. `by_loss`: no queue stood.
   void on_cut(Instant now, double rate, bool by_loss) {
     if (!by_loss || !overflow_) {
       before_ = 0;
@@ -58,8 +59,7 @@ class WanLosses {
     }
     doubted_ += *overflow_;
   }
-  // Returns the rate before the latest cuts for losses alone, if the floor has learnt enough to
-  // explain these losses.
+  // If the floor now explains the losses of the latest cuts, returns the rate before these cuts.
   std::optional<double> take_back(Instant now) {
     if (now > doubt_until_) before_ = 0;
     if (before_ == 0 || exceeds(doubted_)) return std::nullopt;
@@ -82,7 +82,7 @@ class WanLosses {
   LossTally judged_;  // losses in the latest round trips
   int judged_rounds_ = 0;
   std::optional<LossTally> overflow_;  // losses of the latest; unset if marks showed it
-  // Losses for which the rate was cut without any other sign. The floor may explain them later.
+  // Losses of the latest cuts for which there was no other sign. The floor may explain them later.
   LossTally doubted_;
   double before_ = 0;  // the rate before the first of these cuts, or 0
   Instant doubt_until_{0};

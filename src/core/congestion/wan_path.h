@@ -1,6 +1,5 @@
-// What `wan` knows of the path: its delay, how much that varies, the longest queue lately, and the
-// queue at which packets overflowed. From these follows the target, the longest queue that `wan`
-// leaves standing.
+// What `wan` knows of the path: its delay and jitter, the longest queue lately, and the queue at
+// which packets overflowed. These give the target: the longest queue that `wan` leaves standing.
 #pragma once
 
 #include <algorithm>
@@ -27,9 +26,9 @@ class WanPath {
   }
   // Call it with the rate that arrived in a round trip, bits per second.
   void on_carried(double rate) { carried_.add(rate); }
-  // Call it when packets have overflowed: the longest queue was that of the overflow.
+  // Call it when packets have overflowed. The longest queue lately was then the overflowing one.
   void on_overflow() { overflow_queue_ = queue_.value(); }
-  // Call it when the latest overflow turned out to be none.
+  // Call it when the floor has explained the losses of the latest overflow.
   void forget_overflow() { overflow_queue_ = 0; }
 
   Duration rtt() const { return rtt_; }          // smoothed
@@ -38,13 +37,13 @@ class WanPath {
   double packet_rate() const { return kPacketBytes * 8 / std::max(to_seconds(rtt_), 1e-6); }
   // Packets in flight at a rate.
   double packets(double rate) const { return std::max(rate / packet_rate(), kPacketsMin); }
-  // The largest of the last 3 to 6 seconds: queue in ns, and bits per second that arrived.
+  // Maxima of the last 3 to 6 seconds: queue in ns, and bits per second that arrived.
   double longest_queue() const { return queue_.value(); }
   double carried() const { return carried_.value(); }
   // Half of the queue in which packets overflowed, ns; 0 if unknown.
   double half_overflow() const { return overflow_queue_ / 2; }
 
-  // The target at a rate.
+  // Returns the target at a rate in bits per second.
   Duration target(double rate) const {
     const auto rtt_ns = static_cast<double>(rtt_min_.count());
     double ns = std::max(std::min(kTargetNs / std::sqrt(packets(rate)), rtt_ns * kTargetMost),
@@ -66,10 +65,10 @@ class WanPath {
   static constexpr double kTargetNs = 15e6;  // divided by the square root of the packets in flight
   static constexpr double kTargetMinNs = 1e6;
   static constexpr double kTargetMost = 1.0 / 16;  // fraction of the round trip
-  // The target is at least this many standard deviations of the jitter. A usual delay exceeds the
-  // least of thousands by about as much.
+  // The target is at least this many standard deviations of the jitter, because single delays among
+  // thousands are that far above the least one.
   static constexpr double kJitters = 6;
-  // The same once packets have overflowed: a queue shared with others is then the likelier reason.
+  // The same once packets have overflowed, as delay is then more likely a queue shared with others.
   static constexpr double kJittersOverflown = 4;
   static constexpr double kOwnPackets = 1.5;       // our own batch of packets is a queue by itself
   static constexpr double kTrainsMost = 1.0 / 80;  // fraction of the round trip

@@ -20,7 +20,7 @@ constexpr Duration kQueueMin = std::chrono::milliseconds(5);
 
 void WanStartup::on_sample(const Sample& sample, const WanRound& round, const WanPath& path) {
   window_ += static_cast<double>(sample.newly_delivered_bytes);
-  // Reports of few packets may show a higher rate than the packets in flight allow.
+  // A report of few packets may show too high a rate. What is in flight bounds the true one.
   const double most = window_ * 8 / std::max(to_seconds(path.rtt_min()), 1e-6);
   rate_ = std::min(std::max(rate_, round.rate), most);
   queued_ = sample.queueing > std::max(kQueueMin, path.rtt_min() / 8) ? queued_ + 1 : 0;
@@ -29,32 +29,34 @@ void WanStartup::on_sample(const Sample& sample, const WanRound& round, const Wa
 void WanStartup::on_round(const WanRound& round, const WanPath& path, WanLosses& losses) {
   const bool lossy = losses.overflowed(round);
   const Duration target = path.target(rate_);
-  // Loss above kMax is no noise, and no chance if there were more than a few packets. Rounds below
-  // kFloodPackets do not count: the very first packets may have come before their peer was ready.
+  // More loss than kMax is no noise, and not chance either if there were many packets. Rounds of
+  // fewer than kFloodPackets do not count: the very first packets may have come before their peer
+  // was ready.
   const double most = NoiseFloor::kMax * round.loss.covered;
   const double chance = round.loss.covered < kTellingPackets ? kFloodSigmas * std::sqrt(most) : 0;
   const bool flooded = round.marked || (lossy && round.loss.covered >= kFloodPackets &&
                                         round.loss.lost > most + chance);
   const bool seen = round.marked || path.longest_queue() > static_cast<double>(target.count());
   const bool again = std::exchange(flooded_, flooded);
-  // A round that the application limited says nothing of growth, but its losses in a queue count.
+  // A round that the application limited says nothing about growth, but losses while a queue stands
+  // count.
   if ((flooded && (seen || again)) || (lossy && !round.used && round.queue_most > target))
     flat_rounds_ = kFlatRounds;
   if (!round.used) return;
-  // These losses are a burst, or come from a queue too short to be seen. If from a queue, packets
-  // are lost in the next round trip, too.
+  // These losses are either a burst, or come from a queue too short to be seen. Wait for the next
+  // round: only a queue loses packets again.
   if (flooded && !seen && !again) {
     gain_ = 1;
     growing_ = round.loss;
     return;
   }
-  // When a queue begins, the next round trip grows by less.
+  // When a queue begins, the rate grows by less in the next round.
   const bool begins = round.queue_most > 2 * target;
   gain_ = begins ? kCarefulGain : kGain;
   const double grown = grown_from_ > 0 ? rate_ / grown_from_ : kTeaches;
   const bool queued = round.queue_least > target;
-  // The first of two growing rounds in a row teaches the floor. In the second, the path may have
-  // been full already.
+  // If two rounds in a row grew, the path was not full in the first one, whose losses teach the
+  // floor. In the second, it may have been full already.
   if (grown >= kTeaches && round.queue_most < target / 2) losses.teach(growing_);
   growing_ = grown >= kTeaches ? round.loss : LossTally{};
   if (grown >= kGrowing) {

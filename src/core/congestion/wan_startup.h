@@ -1,5 +1,5 @@
-// Startup of `wan`: the rate grows by what arrives, until it no longer does, a queue stands, or
-// more is lost than noise explains. Meanwhile it teaches the noise floor.
+// Startup of `wan`. The rate grows by what arrives, until it stops growing, a queue stands, or more
+// is lost than noise explains. Meanwhile the noise floor is learnt.
 #pragma once
 
 #include "congestion/controller.h"
@@ -11,7 +11,7 @@ namespace leeway::congestion {
 
 class WanStartup {
  public:
-  // Call it for each sample, after `round` and `path` took it in.
+  // Call it for each sample, after the sample was added to `round` and `path`.
   void on_sample(const Sample& sample, const WanRound& round, const WanPath& path);
   // Call it when a round trip is over.
   void on_round(const WanRound& round, const WanPath& path, WanLosses& losses);

@@ -8,8 +8,8 @@
 namespace leeway::impairment {
 namespace {
 
-// Longest mean burst, in packets. A longer one is an outage, and walking back over it would cost a
-// hash for every packet.
+// Longest mean burst, in packets. It bounds the hashes that GilbertLoss computes for one packet,
+// about one per packet of a burst. Longer losses are outages.
 constexpr double kBurstMax = 65536.0;
 constexpr Duration kDelayMax = std::chrono::seconds(60);
 
@@ -84,10 +84,10 @@ Fate FaultPlan::fate(const PacketAddress& packet) {
 bool FaultPlan::is_lost(const PacketAddress& packet) {
   if (list_.contains(packet)) return true;
   const double rate = loss_of(packet.source);
-  // Control datagrams are too few and too far apart for bursts.
+  // Control datagrams are too few and too far apart for bursts, so each is lost by itself.
   if (!bursts_ || packet.control) return happens(HashStream::loss, packet, rate);
   if (rate <= 0.0) return false;
-  // The first pass travels in the sender's order; later ones are sent by rising index.
+  // A burst hits packets that are sent in a row: in the first pass by position, later by index.
   const std::uint32_t place = packet.attempt == 0 ? packet.position.value : packet.index.value;
   return bursts_->lost(
       {packet.source, packet.destination, packet.round, packet.phase, packet.attempt}, place, rate);

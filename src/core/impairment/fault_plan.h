@@ -14,7 +14,7 @@
 
 namespace leeway::impairment {
 
-// Most later datagrams that overtake a reordered one.
+// Largest number of later datagrams that overtake a reordered one.
 inline constexpr int kReorderDistanceMax = 8;
 
 struct Fate {
@@ -34,8 +34,8 @@ class FaultPlan {
  public:
   static Result<FaultPlan> create(const FaultOptions& options);
 
-  // Not const, because answers about bursts are remembered. That changes the cost of a question,
-  // never its answer.
+  // Not const, because GilbertLoss remembers states. They make answers cheaper, but never change
+  // them.
   Fate fate(const PacketAddress& packet);
 
  private:

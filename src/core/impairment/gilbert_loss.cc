@@ -6,10 +6,10 @@
 namespace leeway::impairment {
 namespace {
 
-// Number of flows whose last answer is kept. The next packet of any other flow costs a walk back.
+// Number of flows whose last answer is kept. Without it, lost() walks back to the last redraw.
 constexpr std::size_t kAnswers = 1024;
 
-// Returns the probability that the state is drawn anew rather than held.
+// Returns the probability that a position redraws the state: 1 - h in gilbert_loss.h.
 double redraw_probability(double rate, double burst) {
   const double kept_good = burst * (1.0 - rate);
   return kept_good <= 1.0 ? 1.0 : 1.0 / kept_good;

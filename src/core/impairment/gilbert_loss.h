@@ -5,13 +5,13 @@
 // An equivalent form: at every position, with probability h = 1 - 1 / (B (1 - p)) the state is
 // *held* from the position before, otherwise it is *redrawn* and is bad with probability p. (Check:
 // staying bad has probability h + (1 - h) p = 1 - 1/B.) So the state at a position is the outcome
-// of the last redraw at or before it. Keyed hashes alone find that redraw, by a walk back over
-// B (1 - p) positions on average. No state is carried along: a question out of order, asked twice
-// or asked on another machine gets the same answer. Position 0 is always a redraw. This makes the
-// chain stationary from the start.
+// of the last redraw at or before it. Keyed hashes alone find that redraw, on average by a walk
+// back over B (1 - p) positions. So the answer for a position does not depend on which positions
+// were asked about before, or on which machine. Position 0 is always a redraw, so the chain is
+// stationary from the start.
 //
-// Independent losses have bursts of 1 / (1 - p) packets by chance. Shorter bursts would need losses
-// that avoid each other, so a shorter B means independent.
+// Independent losses have a mean burst of 1 / (1 - p). With a smaller B, losses are independent
+// too.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ class GilbertLoss {
   GilbertLoss(std::uint64_t seed, double burst);
 
   // Returns whether the packet at `position` is lost on a flow with loss rate `rate`. The answer
-  // depends on the arguments and the seed only. Rising positions of a flow cost one hash each
+  // depends only on the arguments and the seed. If positions of a flow rise, each costs one hash,
   // because the last answer is remembered.
   bool lost(const FlowAddress& flow, std::uint32_t position, double rate);
 

@@ -1,5 +1,5 @@
 // Counters of the keyed hash: one for each question about each packet, such as whether it is lost.
-// Different questions have different counters, so their answers are independent of each other.
+// Answers to different questions are therefore independent of each other.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ enum class HashStream : std::uint8_t {
   corrupt_bit
 };
 
-// Two words of the hash's counter: link_word() is a, question_word() is b. The top 4 bits of b are
-// the purpose (base/philox.h). Then come the question (4 bits), whether the datagram is control
-// (1), the phase of data or the type of control (7), and the attempt (16).
+// link_word() and question_word() make the words a and b of the hash's counter (base/philox.h).
+// From the top, b holds the purpose (4 bits), the question (4 bits), whether the datagram is
+// control (1), the phase of data or the type of control (7), and the attempt (16).
 inline constexpr std::uint32_t kFaultPurpose = 0xFu << 28;
 
 constexpr std::uint32_t link_word(Rank source, Rank destination) {

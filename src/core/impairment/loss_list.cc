@@ -9,14 +9,14 @@
 namespace leeway::impairment {
 namespace {
 
-// Most entries of a list. Every data packet is compared with each of them.
+// Largest number of entries. Every data packet is compared with each entry.
 constexpr std::size_t kEntriesMax = 256;
 constexpr std::uint32_t kPhaseMax = 2;
 
 using Field = std::optional<std::uint32_t>;
 
-// Removes the text before `separator`, and the separator, and returns that text. Without a
-// separator, that is the whole text.
+// Removes and returns the text before `separator`, and drops the separator. Without a separator,
+// takes the whole text.
 std::string_view take_until(std::string_view& text, char separator) {
   const std::size_t at = text.find(separator);
   const std::string_view head = text.substr(0, at);

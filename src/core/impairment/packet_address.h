@@ -14,7 +14,7 @@ struct PacketAddress {
   Rank destination = kNoRank;
   bool control = false;  // anything that carries no tensor data
 
-  // Data: whether the datagram's checksum covers the payload, and the place of the packet in its
+  // Set only for data: whether the checksum covers the payload, and the packet's place in its
   // operation.
   bool payload_summed = true;
   std::uint32_t round = 0;
@@ -23,14 +23,14 @@ struct PacketAddress {
   PacketIndex index;          // in the shard
   PacketPosition position;    // in the sender's order of its pass
 
-  // Control: its type, and its number on the link.
+  // Set only for control: type and sequence number from the prefix.
   std::uint8_t type = 0;
   std::uint32_t sequence = 0;
 };
 
-// Reads the address that a datagram claims, as `receiver` sees it. A multicast datagram has an
-// individual fate at each receiver, as if it had been sent to that receiver alone. The checksum is
-// not verified. Returns false if this is not a Leeway datagram.
+// Reads the address that a datagram claims, and puts `receiver` in as its destination. So a
+// multicast datagram has a fate of its own at each receiver. The checksum is not verified. Returns
+// false if this is not a Leeway datagram.
 bool read_address(ByteSpan datagram, Rank receiver, PacketAddress& address);
 
 }  // namespace leeway::impairment

@@ -64,7 +64,7 @@ Assigned assign(std::string_view key, std::string_view value, FaultOptions& out)
   return Assigned::yes;
 }
 
-// Removes "key=value" from the front, with the following items that have no '=', and returns it.
+// Removes the first item and returns it: "key=value", with the parts behind it that have no '='.
 std::string_view take_item(std::string_view& text) {
   std::size_t end = text.find(',');
   while (end != std::string_view::npos) {

@@ -9,7 +9,7 @@
 namespace leeway::protocol {
 namespace {
 
-// Text for errors, such as "deadline 200 ms".
+// Returns the deadline for error texts, such as "deadline 200 ms".
 std::array<char, 48> deadline_of(const Round& round) {
   std::array<char, 48> text{};
   const Duration length = round.plan->deadline_said;
@@ -21,7 +21,7 @@ std::array<char, 48> deadline_of(const Round& round) {
   return text;
 }
 
-// When this many inquiries were made, peers have had time to answer the first one.
+// Number of inquiries (Inquiry) after which peers have had time to answer the first one.
 constexpr std::uint32_t kInquiriesAnswered = 2;
 
 Duration silence_of(const Link& link, Instant now) {
@@ -46,7 +46,7 @@ Rank absent(Instant now, const EndpointState& state, const Round& round) {
 
 Awaited longest_silent(Instant now, const EndpointState& state, const Round& round) {
   Awaited longest{absent(now, state, round)};
-  // A rank that has not begun holds up those that have.
+  // A rank that has not opened the collective holds up all others, so it is blamed first.
   const auto blame = [&](Rank peer) {
     const Link& link = state.links[peer];
     const bool late = !round.plan->point_to_point() && !link.has_opened(round.number, false);

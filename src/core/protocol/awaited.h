@@ -13,22 +13,22 @@ struct Awaited {
   bool data = false;  // its packets are awaited, rather than its confirmation
 };
 
-// Returns the peer that has been silent longest among those for which the operation waits,
-// absent() included. A peer that has not opened the operation comes before those that have.
+// Returns the peer for which the operation waits. If there are several, one that has not opened the
+// operation comes first, then the one that has been silent longest. absent() counts as one of them.
 Awaited longest_silent(Instant now, const EndpointState& state, const Round& round);
 
-// Returns a rank that holds up the operation although it exchanges no packets with this one: the
-// rank does not answer, or has not opened the operation. If there are several, returns the one that
-// has been silent longest. Returns kNoRank before two inquiries were made (Round::inquiries), so
-// that peers had time to answer.
+// Returns a rank that exchanges no packets with this rank, but holds up the operation: it does not
+// answer, or has not opened the operation. If there are several, returns the one that has been
+// silent longest. Returns kNoRank before two inquiries (Round::inquiries), so that peers have time
+// to answer.
 Rank absent(Instant now, const EndpointState& state, const Round& round);
 
-// Error for a collective whose deadline passed before it could be opened. It names the rank for
-// which the oldest open collective waits.
+// Error for a collective whose deadline passed while it waited for earlier calls. It names the rank
+// for which the oldest open collective waits, if there is one.
 Status overdue_behind(Instant now, const EndpointState& state, const char* name, Duration deadline);
 
-// Error for a deadline that has passed. It names the absent rank, or otherwise the rank that has
-// been silent longest.
+// Error for an open operation whose deadline has passed. It names absent(), or else
+// longest_silent().
 Status overdue(Instant now, const EndpointState& state, const Round& round);
 
 // Error for an exact operation that cannot end because a peer is dead.

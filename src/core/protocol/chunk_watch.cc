@@ -29,7 +29,7 @@ std::optional<ChunkWatch::Left> ChunkWatch::on_packet(Instant now, PacketIndex i
   return oldest.left;
 }
 
-// Each chunk leaves as a whole, so within a chunk the place grows with the position.
+// Follows the pass to a packet. A chunk leaves as a whole, so in it place and position grow alike.
 void ChunkWatch::follow(PacketIndex index, std::uint32_t position) {
   const ChunkIndex chunk = grid_.chunk_of(index);
   const std::uint32_t packet = index.value - grid_.chunk_begin(chunk).value;
@@ -45,7 +45,7 @@ void ChunkWatch::follow(PacketIndex index, std::uint32_t position) {
   if (place_ >= told_ + kStep) leave_behind(place_, position);
 }
 
-// Enters a chunk. The pass may have started in the middle of it.
+// Starts to follow another chunk. If the pass started inside it, earlier places have not left yet.
 void ChunkWatch::enter(ChunkIndex chunk, std::uint32_t packet, std::uint32_t position) {
   chunk_ = chunk;
   order_ = schedule::ChunkOrder(key_, chunk, grid_.chunk_size(chunk));
@@ -53,7 +53,7 @@ void ChunkWatch::enter(ChunkIndex chunk, std::uint32_t packet, std::uint32_t pos
   told_ = place_ - std::min(place_, position);
 }
 
-// Notes that all packets of the chunk before the place `end` had left when the pass had come to
+// Notes that the packets of the chunk at places below `end` had left when the pass had come to
 // `position`.
 void ChunkWatch::leave_behind(std::uint32_t end, std::uint32_t position) {
   const std::uint32_t begin = grid_.chunk_begin(chunk_).value;

@@ -19,12 +19,12 @@ namespace leeway::protocol {
 
 class ChunkWatch {
  public:
-  // About this many packets of one word of the ledger are reported together. A request for each
-  // packet would take more datagrams than it saves.
+  // on_packet() returns about this many packets at a time, all of one word of the ledger. A request
+  // for each packet would take more datagrams than it saves.
   static constexpr std::uint32_t kStep = 16;
-  // A packet counts as lost when at least kOvertaken later ones have left. The number must also be
-  // at least twice the largest number of packets that overtook any one packet. If that makes
-  // Bitmap::kWordBits or more, no packet counts as lost, because a missing one may still come.
+  // A missing packet counts as lost when kOvertaken later ones have left, or twice as many as have
+  // overtaken any packet so far if that is more. If this number reaches Bitmap::kWordBits, no
+  // packet counts as lost, because a missing one may still come.
   static constexpr std::uint32_t kOvertaken = 16;
 
   struct Left {
@@ -35,15 +35,16 @@ class ChunkWatch {
   };
 
   ChunkWatch() = default;
-  // Takes the sender's grid and its PacketCursor::Keys::inner.
+  // Takes the sender's grid, and the key of its order inside chunks (PacketCursor::Keys::inner).
   ChunkWatch(const schedule::PacketGrid& grid, std::uint64_t key) : grid_(grid), key_(key) {}
 
-  // Takes in a packet of the first pass. Returns packets that should have come by now, each packet
-  // once. Eager packets do not wait for the gate, so they say nothing about the pace and are
-  // ignored. Forged positions and indices change only which packets are asked for.
+  // Takes in a packet of the first pass. Returns packets that have left and should have come by
+  // now, each packet once. Ignores eager packets: they leave before the ready gate opens, so they
+  // say nothing about the pace. Forged positions and indices change only which packets are asked
+  // for.
   std::optional<Left> on_packet(Instant now, PacketIndex index, PacketPosition position);
 
-  // Returns how long the rest of the first pass takes at its pace so far.
+  // Returns how long the rest of the first pass will take at the pace of the packets so far.
   Duration rest(Instant now) const;
 
  private:
@@ -68,8 +69,8 @@ class ChunkWatch {
   schedule::ChunkOrder order_;
   std::uint32_t place_ = 0;
   std::uint32_t told_ = 0;  // places before this one are pending or were returned
-  // Oldest first. It fills up only if chunks have few packets and each lies in another word of the
-  // ledger than the one before. The oldest entry is then dropped, and parity makes up for it.
+  // Packets that have left and are not returned yet, oldest first. If it is full, the oldest entry
+  // is dropped, and parity makes up for it.
   std::array<Pending, 8> pending_;
   std::uint32_t pending_count_ = 0;
 };

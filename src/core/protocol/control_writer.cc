@@ -49,8 +49,8 @@ bool ControlWriter::write(Instant now, Rank peer, TrainBuffer& out) {
   }
   if (state_.departure.parting() && !link.gone) return write_farewell(now, peer, out);
   if (link.report_due) {
-    // Reports replace each other, so copies are worth it only for a report that a peer may be
-    // waiting for.
+    // A later report replaces this one, so copies are worth it only if the peer may be waiting for
+    // it.
     const int usual = link.unreported_settles > 0 || link.gone ? link.copies() : 1;
     const int wanted = std::exchange(link.report_copies, 0);
     const int more = state_.outbox.data_empty() ? std::min(wanted, Path::kCopiesMax) : 1;
@@ -91,9 +91,9 @@ void ControlWriter::write_report(Instant now, Rank peer, TrainBuffer& out) {
       wire::encode_report(state_.prefix(wire::PacketType::report, peer, now), report, scratch), {});
 }
 
-// Number of copies for a datagram that had this many tries without an answer. Control datagrams go
-// ahead of data that wait for the pace. On a slow link copies alone would exceed the pace, and the
-// data would never leave. So tries count only while no data is queued.
+// Number of copies of a control datagram after this many tries without an answer. Control goes
+// ahead of data, so on a slow link copies could use up the whole pace and no data would ever leave.
+// Therefore tries count only while no data is queued.
 int ControlWriter::copies(Rank peer, std::uint32_t tries) const {
   return state_.links[peer].copies(state_.outbox.data_empty() ? tries : 0);
 }
@@ -126,8 +126,8 @@ bool ControlWriter::write_repair_request(Instant now, Rank peer, Round& round, F
   return true;
 }
 
-// Sends good-bye in place of any other control datagram (WIRE 6.4). It settles all that the peer
-// may wait for.
+// Sends the good-bye in place of any other control datagram (WIRE 6.4). After it, the peer waits
+// for nothing more from this rank.
 bool ControlWriter::write_farewell(Instant now, Rank peer, TrainBuffer& out) {
   Link& link = state_.links[peer];
   const int copies = state_.departure.take_copies(peer, link.report_due, link.copies());
@@ -142,7 +142,8 @@ void ControlWriter::write_end(Instant now, Rank peer, Round& round, FlowKind kin
   SendFlow& flow = round.send(kind, peer);
   LEEWAY_ASSERT(flow.open());
   flow.end_due = false;
-  // A peer that has not opened the operation is late. Its silence does not mean that ENDs are lost.
+  // A peer that has not opened the operation is late. Its silence is no sign that ENDs are lost, so
+  // it gets no extra copies.
   const int times = copies(peer, state_.gate_open(round, peer) ? flow.end_tries : 0);
   flow.end_at = now + state_.links[peer].rtt().timeout(flow.end_tries++);  // its copies are one try
   state_.timers.arm_link(peer, flow.end_at);

@@ -9,7 +9,7 @@ namespace leeway::protocol {
 
 class ControlWriter {
  public:
-  // `failures`: collectives that failed here, for reports to tell.
+  // `failures`: collectives that failed here, which reports list.
   ControlWriter(EndpointState& state, const Failures& failures)
       : state_(state), failures_(failures) {}
 

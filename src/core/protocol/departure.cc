@@ -10,25 +10,24 @@ namespace {
 constexpr Duration kBackOff = Duration(limits::kBackOffNs);
 
 // Quiet period after which a rank may leave, in time-outs of the slowest link. A peer that lacks
-// something asks after one time-out, then two, and so on.
+// something asks after one time-out, then after two and four more: three times in this period.
 constexpr int kQuietTimeouts = 8;
 
-// Number of times that peers are asked whether they are content. Their answers break the quiet, so
-// this rank waits for the quiet only after the last question.
+// Number of times that peers are asked whether they are content (Group::content). Each answer
+// starts the quiet period again, so the period can pass only after the last question.
 constexpr int kQuestionsMax = 4;
 
-// Limits on how long this rank serves peers that are not content. The period is 64 time-outs of the
-// slowest link. It is at least 4 back-offs, time for a few questions of a peer that asks as rarely
-// as any does. It is at most 5 s or 16 time-outs, whichever is longer: a peer may wait in a call
-// that this rank will never make, and where time-outs are long, as on a busy machine, leaving must
-// not take a quarter of a minute.
+// How long this rank serves peers that are not content: 64 time-outs of the slowest link, within
+// two limits. It serves for at least 4 back-offs, so that even a peer that asks as rarely as
+// possible can ask a few times. It serves for at most 5 s or 16 time-outs, whichever is longer,
+// because a peer may wait in a call that this rank will never make.
 constexpr int kServeTimeouts = 64;
 constexpr Duration kServeMin = 4 * kBackOff;
 constexpr int kServeTimeoutsMin = 16;
 constexpr Duration kServeMax = std::chrono::seconds(5);
 
 // Two peers that use this process as their relay ask each other twice a second while they have an
-// operation open (WIRE 9.9). If nothing was forwarded for this long, they have none open.
+// operation open (WIRE 9.9). So if nothing was forwarded for this long, they have none open.
 constexpr Duration kRelayQuietMin = std::chrono::milliseconds(1250);
 // Longest time that a relay stays for other peers.
 constexpr Duration kRelayMax = std::chrono::seconds(60);
@@ -42,8 +41,8 @@ constexpr std::uint32_t kFarewellTriesMin = 12;
 // Copies of a good-bye that was not answered at once.
 constexpr int kFarewellCopies = 3;
 
-// Tries at the same pace before the pause doubles. On some links a burst of losses ends after a
-// number of packets, so it ends sooner if more packets are sent.
+// Good-byes that leave at equal pauses before the pause doubles. On some links a burst of losses
+// ends after a number of packets, so it ends sooner if more packets are sent.
 constexpr std::uint32_t kTriesAtAPace = 4;
 
 }  // namespace

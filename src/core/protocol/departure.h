@@ -1,10 +1,10 @@
 // Decides when a rank leaves the group (WIRE 6.2 to 6.4). The rank serves its peers until they are
-// quiet, then repeats its good-bye until each has answered. Class Leaving does the work.
+// quiet, then repeats its good-bye until each has answered. Class Leaving asks and tells the peers.
 //
-// The states are `here`, serving (after serve()) and parting (after part()). Peers may still wait
-// for a rank that is done, if its last confirmation or packet was lost. Quiet may also mean a burst
-// of losses, and a peer that hears nothing waits until its deadline. Therefore the rank repeats its
-// good-bye, which settles all that a peer may wait for.
+// The states are `here`, serving (after serve()) and parting (after part()). A peer may still wait
+// for this rank because the rank's last confirmation or packet was lost. Its requests may be lost,
+// too, so that it seems quiet. Therefore the rank repeats its good-bye, after which the peer waits
+// no more.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +26,11 @@ class Departure {
   // Starts serving. `slowest` is the time-out of the slowest link.
   void serve(Instant now, Duration slowest);
 
-  // State of the group while this rank serves it. ask_again() returns when to ask again whether it
-  // is time to part, or nullopt if it is time.
+  // State of the group while this rank serves it. ask_again() returns nullopt if this rank may part
+  // now, else when to call it again.
   struct Group {
     bool idle = false;  // no round is open
-    // No peer has said good-bye: this rank must find out whether all are content.
+    // No peer has said good-bye, so this rank may part only once all are content or quiet.
     bool first = true;
     bool content = false;  // all reported that they have no round open and opened all of ours
     Duration silence{};    // time since any peer was heard
@@ -41,10 +41,10 @@ class Departure {
   // rank is idle, up to kQuestionsMax times.
   bool asks_peers(Instant now, const Group& group);
   // Notes that this process forwarded a datagram between two peers that have no path of their own.
-  // Without it these could not end their last operation, so this rank stays while they use it.
+  // They could not end their last operation without it, so this rank stays while they use it.
   void on_forwarded(Instant now) { forwarded_at_ = now; }
   bool has_forwarded() const { return forwarded_at_.has_value(); }
-  // Time since serving (or parting) began: the silence of the peers if none of them spoke.
+  // Time since serving or parting began. If no peer spoke, it is the silence of the peers.
   Duration served(Instant now) const { return now - since_; }
 
   // Starts parting from `peers` ranks.
@@ -55,7 +55,7 @@ class Departure {
     perhaps,  // it was never heard: it may not be there, or had nothing to say yet
     yes,
   };
-  // Makes a good-bye due to this peer; the first one is due at once. Returns when to try again.
+  // Makes a good-bye to this peer due unless one was sent. Returns when on_wake() is due.
   Instant owe(Instant now, Rank peer, const RoundTrip& rtt, Awaited awaited);
   bool parted(Rank peer) const { return farewells_[peer].answered || farewells_[peer].given_up; }
 

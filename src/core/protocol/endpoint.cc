@@ -35,7 +35,8 @@ void Endpoint::start(Instant now, Round& round) {
 
 void Endpoint::fail(Instant now, Round& round, const Status& status, const Blame& blame) {
   if (!round.ended) settling_.finish(now, round, status, blame);
-  // Datagrams may be kept for a round that never started. This removes them from the early buffer.
+  // If the round never started, datagrams may be kept for it. This removes them from the early
+  // buffer.
   receiver_.replay_early(now, round);
   reap(now);
 }
@@ -73,7 +74,8 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
     return;
   }
   if (prefix.type == wire::PacketType::alive) {
-    // WIRE 6.9: the rank has not spoken, only its process.
+    // WIRE 6.9: the peer's process lives, but its rank has not spoken, so it still counts as
+    // unheard.
     state_.counters.refused_report += !state_.links[from].path().on_alive(now, prefix.sequence);
     return;
   }
@@ -130,8 +132,8 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
       break;
   }
   if (refusal != wire::Refusal::none) ++state_.counters.refused[static_cast<int>(refusal)];
-  // WIRE 6.5: a peer that has left needs no credit. If this rank has left, too, the reports of
-  // both, in three copies each, would answer each other for ever.
+  // WIRE 6.5: a peer that has left needs no credit, so it gets no report. Otherwise, if this rank
+  // has left too, the reports of both, in three copies each, would answer each other for ever.
   if (!state_.links[from].gone && (prefix.asks || state_.links[from].report_wanted()))
     state_.queue_report(from);
   reap(now);

@@ -8,7 +8,7 @@
 //
 // Endpoint never reads a clock, opens a socket, starts a thread or logs. It allocates only when a
 // round opens and when the rank leaves. Comments cite the rules of proto/README.md as WIRE n. This
-// class hands each event to the part that it concerns, and then removes rounds that have ended. The
+// class hands each event to the part that handles it, and then removes rounds that have ended. The
 // parts are the members at the end of this file; README.md describes them.
 #pragma once
 
@@ -42,11 +42,11 @@ class Endpoint {
   explicit Endpoint(const EndpointConfig& config, std::span<Path* const> paths = {})
       : state_(config, paths) {}
 
-  // Opens the next operation of its numbering (collectives: one for all; send/recv: per ordered
-  // pair and tag). Client and plan must stay valid, and the plan unchanged, until on_closed().
-  // Returns null when limits::kOpenCollectivesMax collectives are open: try again later. Messages
-  // always have room. The caller stores the pointer, then calls start(), from which callbacks may
-  // come.
+  // Opens a round with the next number. Collectives count together, messages (send/recv) per
+  // ordered pair of ranks and tag. Client and plan must stay valid, and the plan unchanged, until
+  // on_closed(). Returns null when limits::kOpenCollectivesMax collectives are open: try again
+  // later. Messages always have room. The caller stores the pointer, then calls start(), from which
+  // callbacks may come.
   Round* open_round(Instant now, const RoundPlan& plan, RoundClient& client);
   // Turns an open stand-in into an operation with the same number and a new plan. The client calls
   // start() next.
@@ -60,10 +60,10 @@ class Endpoint {
   // Fails an operation that cannot go on here, and tells peers the reason and the rank in `blame`.
   // The operation's client must not call it from a callback.
   void fail(Instant now, Round& round, const Status& status, const Blame& blame = {});
-  // Ends a stand-in, when the call whose place it holds is over. Its client must not call it from a
-  // callback.
+  // Ends a stand-in when the call whose place it holds is over. The stand-in's client must not call
+  // this from a callback.
   void end_stand_in(Instant now, Round& round, const Status& status, const Blame& blame = {});
-  // Fails open rounds: the communicator is being shut down.
+  // Fails open rounds because the communicator is being shut down.
   void cancel(Instant now, const Status& status, Cancelled which = Cancelled::all);
 
   void on_datagram(Instant now, Rank from, ByteSpan datagram);
@@ -71,24 +71,23 @@ class Endpoint {
   // thread plays a thousand ranks (simulator), whose links and flows do not fit the cache.
   void expect(Rank from) const;
   void on_wake(Instant now);
-  // With Poll::control no data is handed out.
+  // Poll::control hands out control datagrams only.
   enum class Poll : std::uint8_t { all, control };
   bool poll_train(Instant now, TrainBuffer& out, Poll what = Poll::all) {
     return control_.poll(now, out) || (what == Poll::all && sender_.poll(now, out));
   }
-  // Infinite future if no timer is armed.
+  // When on_wake() is due; infinite future if no timer is armed.
   Instant wake_at() const { return state_.timers.next(); }
-  // Call it when the path to the peer, whose credit other communicators had used up, has credit
-  // again.
+  // Call it when the path to this peer has credit again after other communicators had used it up.
   void on_credit(Rank peer);
 
-  // Watches a tag for receives from any rank. From then on, arrivals of its messages are noted, and
-  // peers that are silent for too long are found dead.
+  // Watches a tag for which a receive from any rank waits. From then on, arrivals of messages with
+  // this tag are noted, and peers that are silent for too long are found dead.
   void watch_tag(Instant now, std::uint32_t tag);
   WatchedTags& tags() { return tags_; }
   const WatchedTags& tags() const { return tags_; }
 
-  // Tells whether an activity outside of rounds waits for all peers.
+  // With `on`, watches all peers: something other than a round waits for them.
   void watch_all(Instant now, bool on) { liveness_.watch_all(now, on); }
   // Call it when another communicator found that the peer's process is dead. Exact operations with
   // the peer fail, now and later, and lossy ones do without it.
@@ -102,10 +101,11 @@ class Endpoint {
   // Leaves the group so that no peer is left waiting for this rank (departure.h). Serves peers
   // until they are quiet, then says good-bye. No round may be opened any more.
   void leave(Instant now);
-  // Leaves at once: all open rounds fail, and every peer is told until it answers.
+  // Leaves at once: all open rounds fail, and the good-bye is repeated to each peer until it
+  // answers.
   void say_goodbye(Instant now);
-  // Returns true once every peer has answered, has left itself, or did not answer in time. That is
-  // some seconds after leave() at the latest.
+  // Returns true once every peer has answered the good-bye, has left itself, or did not answer in
+  // time. This takes some seconds after leave() at most.
   bool left() const { return leaving_.left(); }
   // Call it when this process forwarded a datagram between two of its peers (WIRE 9.8).
   void on_forwarded(Instant now) { state_.departure.on_forwarded(now); }

@@ -34,8 +34,8 @@ struct EndpointConfig {
   // By rank: 1 if the link to it keeps bytes intact although the transport does not promise that
   // for all links. An empty vector means no link.
   std::vector<std::uint8_t> intact;
-  // Returns true if the checksum of data to this rank covers the payload; for kEveryRank, of data
-  // to any rank.
+  // Returns true if the checksum of data to this rank covers the payload. kEveryRank: of multicast
+  // data.
   bool sums_to(Rank peer) const {
     return sum_payloads && (peer >= intact.size() || intact[peer] == 0);
   }
@@ -43,18 +43,18 @@ struct EndpointConfig {
   bool permute = true;
   // A congestion controller paces the datagrams that this rank sends (collective::Node).
   bool paced = false;
-  // All ranks share a host, and all say so here. Their barriers go through one rank (WIRE 2.9; see
-  // collective::plan_collective()).
+  // All ranks share a host, and all of them know it. Their barriers go through one rank (WIRE 2.9;
+  // see collective::plan_collective()).
   bool one_host = false;
   std::vector<std::size_t> window_bytes;  // by peer: bytes that may be in flight to it
-  // Least number of bytes that peers may have in flight to this rank, which sets how often it
-  // reports. With 0, it is the number that this rank may have in flight to them.
+  // Smallest window of a peer towards this rank, in bytes. It sets how often this rank reports. 0:
+  // the same as this rank's window towards the peer.
   std::size_t peers_window_bytes = 0;
   Duration rtt_initial = std::chrono::milliseconds(10);
-  // Longest silence of a peer from which something is expected. 0 waits for ever.
+  // Silence after which a peer from which something is expected counts as dead. 0: never.
   Duration peer_timeout{0};
-  // By rank: the number that error texts give it, where this group is a part of the communicator
-  // that people know. Ranks beyond the end have their own number.
+  // By rank: the number of the rank in error texts. Set if this group is a part of the communicator
+  // that the user knows. Ranks beyond the end have their own number.
   std::vector<Rank> names;
 
   // Number of a rank, or of this one, in error texts.
@@ -64,7 +64,7 @@ struct EndpointConfig {
 
 struct EndpointCounters {
   std::array<std::uint64_t, wire::kRefusals> refused{};  // by wire::Refusal
-  // Well-formed, but not as planned (index, length, codec, size).
+  // Datagrams that are well-formed but do not fit the plan (index, length, codec, size).
   std::uint64_t refused_plan = 0;
   std::uint64_t refused_report = 0;  // reports and answers that claim more than was sent
   // Data and reports whose operation numbers are too far ahead to be true.
@@ -105,13 +105,13 @@ struct EndpointState {
   auto others() const {
     return RankRange(config.size, [this](Rank peer) { return peer != config.self; });
   }
-  // Those of them that have neither left nor died.
+  // All other ranks that have neither left nor died.
   auto present() const {
     return RankRange(config.size,
                      [this](Rank peer) { return peer != config.self && !links[peer].gone; });
   }
 
-  // Returns the prefix of the next datagram to a rank. Takes a number of its path.
+  // Returns the prefix of the next datagram to a rank, and uses up a sequence number.
   wire::Prefix prefix(wire::PacketType type, Rank to, Instant now) {
     const std::uint32_t sequence =
         to == kEveryRank ? group.take_sequence() : links[to].path().take_sequence(now);
@@ -135,19 +135,21 @@ struct EndpointState {
     if (group.on()) outbox.queue_data(kEveryRank);
   }
 
-  // Wakes the link once overtaken packets of the peer's flow must have come.
+  // Wakes the link after the quiet time, by when overtaken packets of the peer's flow must have
+  // come.
   void arm_quiet(Instant now, const Round& round, FlowKind kind, Rank peer) {
     timers.arm_link(peer, now + links[peer].quiet_time(round.plan->phase(kind).gives_up()));
   }
 
   // Returns true if the peer has opened the operation, so that more than eager packets may leave.
   bool gate_open(const Round& round, Rank peer) const;
-  // Takes the peer out of a multicast pass. It gets the rest of its flow by unicast.
+  // Takes the peer out of a multicast pass. The peer gets the rest of its flow by unicast.
   void leave_group(Round& round, FlowKind kind, Rank peer);
   // Counts a datagram that is authentic but contradicts the plan, and queues a report, which tells
   // the sender which operation this rank means.
   void refuse_plan(Rank from);
-  // Notes that the peer has left or is dead. If this rank is leaving, it may now be free to go.
+  // Notes that the peer has left or is dead. If this rank is serving, it checks whether it may
+  // leave.
   void lose(Instant now, Rank peer);
   // Longest time-out of the links to peers that are not gone; 0 if there is none.
   Duration slowest_timeout() const;

@@ -1,6 +1,6 @@
-// Collectives that failed here, and why. Reports go on listing them for a while (WIRE 3.5): a rank
-// that waits in one, or opens it later, must hear the reason, and not conclude that this rank has
-// left.
+// Collectives that failed here, and why. Reports go on listing them for a while (WIRE 3.5), so that
+// a rank that waits in such a collective, or opens it later, hears the reason and does not conclude
+// that this rank has left.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class Failures {
   struct Failure {
     wire::OpenRound entry;     // how reports list it
     std::uint64_t opened = 0;  // collectives that this rank had opened by then
-    // By rank, if ranks compare counts in pairs; else empty.
+    // By rank: the counts of an uneven all_to_all (RoundPlan::pair_sends); else empty.
     std::vector<std::uint64_t> pair_sends;
     std::vector<std::uint64_t> pair_receives;
   };
@@ -62,8 +62,8 @@ class Failures {
   std::uint32_t count_ = 0;                               // number of all failures ever
 };
 
-// Failures of collectives that this rank has not opened yet, as peers reported them. They are kept
-// because they may not be reported again: a stand-in sends nothing that a peer could answer.
+// Failures that peers reported of collectives that this rank has not opened yet. They are kept
+// because peers may not report them again: a stand-in sends nothing that a peer would answer.
 class HeardFailures {
  public:
   struct Heard {

@@ -24,29 +24,29 @@ struct SendFlow {
   schedule::PacketGrid grid;
   schedule::PacketCursor cursor;
   float weight = 1.0f;  // c of our contribution to this receiver (estimators)
-  // The first pass runs in the phase's GroupPass. When the flow leaves that pass, `cursor` goes on
-  // from the pass's position.
+  // The first pass is multicast by the phase's GroupPass. When the flow leaves that pass, `cursor`
+  // goes on from the position of the pass.
   bool grouped = false;
   bool settled = false;  // the receiver wants no more (or nothing was to be sent)
-  // A report told, after the receiver settled this flow, whether it used any packet of it.
+  // A report has told whether the receiver, which has settled this flow, used any of its packets.
   bool informed = false;
-  bool missed = false;     // it used none; false while not informed
+  bool missed = false;     // the receiver used none; false while not informed
   bool end_due = false;    // an END waits to be sent
   std::uint16_t pass = 0;  // pass being sent, or last sent: 0 first, k = answer to request k
   bool pass_over = false;  // all packets of `pass` have been handed out
-  // Number of copies of a short flow that its first pass consists of (WIRE 2.12); `copies_over` of
-  // them are complete. The number is decided when the flow's first packet is sent.
+  // The first pass sends a short flow this many times (WIRE 2.12), decided when its first packet is
+  // sent. `copies_over` of these copies are complete.
   std::uint32_t copies = 1;
   std::uint32_t copies_over = 0;
   // The first pass ends with this many parities (WIRE 2.10). Decided when its last packet is sent.
   std::uint32_t parities = 0;
   std::uint32_t parities_sent = 0;
-  // When to repeat the END unless the flow is settled by then. Before the END: when to probe
-  // (Sender::ask_gated()).
+  // When to repeat the END unless the flow is settled by then. Before there is an END: when to
+  // probe (Sender::ask_gated()).
   Instant end_at = Instant::infinite_future();
   std::uint32_t end_tries = 0;
-  // Packets of the first pass that have left. Only these are sent again before the pass is over. A
-  // bitmap without bits means none.
+  // Packets of the first pass that have left. Until the pass is over, only these are sent again.
+  // None are if the bitmap has size 0.
   Bitmap left;
   std::uint16_t aside = 0;  // request that is answered within the first pass
   Bitmap wanted;            // packets asked for again
@@ -63,12 +63,12 @@ struct SendFlow {
   bool passed() const {
     return cursor.exhausted() && copies_over + 1 == copies && parities_sent == parities;
   }
-  // Packets asked for again go before the rest of the first pass.
+  // Returns true if packets are to be sent again before the rest of the first pass.
   bool repairs_aside() const { return first_pass() && wanted_count > 0; }
   // Number of packets that have left at least once.
   std::uint32_t begun() const { return copies_over > 0 ? packets : cursor.position().value; }
 
-  // Merges the packets of a repair request into `wanted`. After `taken` a pass over them is due.
+  // Adds the packets of a repair request to `wanted`. `taken`: a pass over them is due.
   enum class Request : std::uint8_t { taken, ignored, refused };
   Request take_request(const wire::Repair& repair, ByteSpan words);
   // Returns the next packet of `wanted`, or nullopt if all have been handed out. `delivered` is the
@@ -82,7 +82,7 @@ struct SendFlow {
 struct GroupPass {
   // Flows that it serves (SendFlow::grouped); 0 if there is no such pass.
   std::uint32_t members = 0;
-  Rank first_member = kNoRank;  // stands for all members where a flow is asked for
+  Rank first_member = kNoRank;  // its SendFlow stands for those of all members
   schedule::PacketCursor cursor;
   Instant blocked_since = Instant::infinite_future();  // since when a member holds the others up
 
@@ -92,21 +92,21 @@ struct GroupPass {
 // Receiver's end: the ledger. Test-and-set of `arrived` decides which packets are summed, so none
 // is summed twice.
 struct ReceiveFlow {
-  // WIRE 5.8: number of repair requests in a row without an answer, after which they back off. If
+  // WIRE 5.8: after this many repair requests in a row without an answer, further ones back off. If
   // half of the packets are lost, that happens to one in 256 flows of one packet.
   static constexpr std::uint32_t kFruitlessMost = 8;
 
   std::uint32_t packets = 0;  // 0 if there is nothing to receive in this phase
   std::uint32_t tail = 0;     // elements of its last packet
-  // The size of a message is known from its first datagram on. Before, `packets` is the most that
-  // the receive has room for.
+  // False for a message to receive before its first datagram tells its length. `packets` is then
+  // the most that the receive has room for.
   bool sized = true;
   Bitmap arrived;
   std::uint32_t arrived_count = 0;
   std::uint32_t repaired = 0;  // came on a later pass, or were computed from parity
   std::uint32_t duplicate = 0;
   std::uint32_t late = 0;
-  // c_i; NaN until a datagram of the sender came
+  // Weight c_i of the contribution; NaN until a datagram came.
   float weight = std::numeric_limits<float>::quiet_NaN();
   bool finished = false;             // complete, or given up by the delivery class
   bool abandoned = false;            // the sender has left the operation: nothing more will come
@@ -139,17 +139,17 @@ struct ReceiveFlow {
   // Returns true if the delivery class asks for more packets than have arrived. `fetch_empty`: also
   // for a flow whose first pass was lost whole.
   bool needs_more(Delivery::Kind delivery, double loss_max, bool fetch_empty) const;
-  // Number of the latest pass whose end is awaited. Answers to early requests are part of the first
-  // pass.
+  // Number of the pass whose END is awaited. Answers to early requests are part of the first pass,
+  // 0.
   std::uint16_t awaited_pass() const { return requested_pass > early_pass ? requested_pass : 0; }
   // Makes a request for all missing packets due.
   void ask_for_all();
   // Makes a request for the missing packets of `left` due, before the first pass is over. Returns
   // false if none of them is missing.
   bool ask_early(const ChunkWatch::Left& left);
-  // Writes the next datagram of the due request: words of missing packets (all, or only required
-  // ones), without those that parity covers. Returns the number of words, 0 if no packet is wanted
-  // any more.
+  // Writes the next datagram of the due request: words of the bitmap of missing packets (all, or
+  // only required ones), without packets that parity covers. Returns the number of words, 0 if no
+  // packet is wanted any more.
   std::size_t next_request(bool all, std::span<std::uint64_t> words, wire::Repair& repair);
 };
 

@@ -1,5 +1,5 @@
-// Multicast between this rank and one peer: which of our datagrams to every rank the peer saw, and
-// which of its datagrams we saw. Numbering and credit work as in Link for datagrams to one peer.
+// Multicast between this rank and one peer: which of our multicast datagrams the peer saw, and
+// which of its multicast datagrams we saw. Numbering and credit work as in Path.
 //
 // Only a trial shows whether a network carries multicast to a peer: a peer that never reports any
 // multicast does not hear it.
@@ -13,7 +13,7 @@ namespace leeway::protocol {
 
 class GroupPath {
  public:
-  // Sending side: the peer saw our group datagram `largest` of `sent` (numbers from 1). Returns
+  // Sending side: the peer saw our multicast datagram `largest` of `sent` (numbers from 1). Returns
   // false if that datagram was never sent.
   bool on_report(std::uint32_t sent, std::uint32_t largest) {
     if (after(largest, sent)) return false;
@@ -24,7 +24,7 @@ class GroupPath {
   }
   std::uint32_t in_flight(std::uint32_t sent) const { return sent - acknowledged_; }
   bool hears() const { return hears_; }
-  // Call it when the peer reports no new group datagrams. It gets unicast until it reports one.
+  // Call it when the peer reports no new multicast datagrams. It gets unicast until it reports one.
   void give_up() { hears_ = false; }
 
   // Receiving side.

@@ -8,8 +8,8 @@
 namespace leeway::protocol {
 namespace {
 
-// How long ready members wait for one that is not, in time-outs of the slowest member. To send to
-// that one alone costs the sender as much as the whole pass, so patience pays.
+// How long a multicast pass waits for a member that holds it up, in time-outs of the slowest
+// member. To send to this member alone costs as much as the whole pass, so patience pays.
 constexpr int kPatience = 8;
 
 // With one receiver there is nothing to share.
@@ -65,7 +65,7 @@ std::uint32_t GroupSender::window_left(Rank peer) const {
 std::uint32_t GroupSender::credit(const Round& round, FlowKind kind, Rank peer) const {
   const std::uint32_t credit = window_left(peer);
   if (links_[peer].has_opened(round.number, /*message=*/false)) return credit;
-  // WIRE 2.4: eager packets only.
+  // WIRE 2.4: the peer has not opened the operation, so only eager packets may leave.
   const std::uint32_t position = round.phase(kind).group.cursor.position().value;
   return std::min(credit, limits::kEagerPackets - std::min(position, limits::kEagerPackets));
 }

@@ -21,8 +21,8 @@ class GroupSender {
   GroupSender(bool on, const std::vector<Link>& links) : on_(on), links_(links) {}
 
   bool on() const { return on_; }
-  // Returns true if a receiver that is to get a flow by unicast may have heard its packets in
-  // multicast to the others.
+  // Returns true if a receiver that gets this phase by unicast may also have heard its packets,
+  // because they are multicast to others.
   bool may_have_heard(const PhasePlan& plan) const { return on_ && plan.same_for_all; }
 
   // Multicast datagrams are numbered apart, by one count for all receivers (WIRE 1.5).
@@ -32,14 +32,15 @@ class GroupSender {
   // Forms a shared pass of the receivers that hear multicast, if there are at least two. Returns
   // true if it did.
   bool form(PhaseState& phase, const PhasePlan& plan) const;
-  // Takes the peer out of the shared pass. From the pass's position on it gets the flow by unicast.
+  // Takes the peer out of the shared pass. It gets the rest of the flow by unicast.
   static void leave(PhaseState& phase, Rank peer);
 
   // Returns the number of datagrams for which all members, or one of them, have room (WIRE 3.10).
   std::uint32_t credit(const Round& round, FlowKind kind) const;
   std::uint32_t credit(const Round& round, FlowKind kind, Rank peer) const;
 
-  // Call it when there is no credit. Returns patience_ends(), and arms a probe if a window is full.
+  // Call it when the pass has no credit. Arms a probe if a member's window is full. Returns
+  // patience_ends().
   Instant wait(Instant now, Round& round, FlowKind kind);
   // Returns when members that have no credit must leave the pass, so that the others need not wait
   // longer; infinite future if the pass has credit.

@@ -1,6 +1,6 @@
-// Asks all ranks how far they are, when a collective stalls: it may wait for a rank with which it
-// exchanges no packets (WIRE 2.9), or ranks may mean different operations. Reports tell which rank
-// has not opened the collective, and which one means another.
+// Asks all ranks how far they are when a collective stalls: it may wait for a rank with which this
+// rank exchanges no packets (WIRE 2.9), or ranks may mean different operations. Reports then tell
+// which rank has not opened the collective, and which rank means another one.
 #pragma once
 
 #include "protocol/endpoint_state.h"
@@ -17,8 +17,8 @@ class Inquiry {
   void on_time(Instant now, Round& round);
 
   // Call it for a peer that has closed the operation without a failure, although it owed this rank
-  // all of its packets. Such a peer meant another operation, and no longer says which one. Returns
-  // true if another rank, which waits in that operation, may still say it.
+  // all of its packets. Such a peer meant another operation, but its reports no longer say which
+  // one. Returns true if a third rank, which still waits in that operation, may say which one.
   bool may_mean_another(const Round& round, FlowKind kind, Rank peer) const;
   void ask_what_they_mean(Instant now, Round& round, FlowKind kind, Rank peer);
 

@@ -15,7 +15,8 @@ bool Link::on_report(Instant now, const PathReport& report) {
   if (!path_->on_report(now, report)) return false;
   answered |= report.largest_sequence != 0;
   if (path_->in_flight() == in_flight) return true;  // the report is late or has nothing new
-  // Without credit the back-off of probes goes on: otherwise each answer would bring another probe.
+  // While there is no credit, probes go on backing off. Otherwise each answer would cause a new
+  // probe.
   if (path_->credit() > 0) probe_tries = 0;
   probe_at = Instant::infinite_future();
   return true;

@@ -1,6 +1,6 @@
-// State of a communicator for one of its peers: how far the peer has come, its arrival rhythm, and
-// the control datagrams that are due to it. Numbers, credit and round trip belong to the path
-// (path.h), which all communicators of two processes share.
+// What one communicator knows of one of its peers: how far the peer has come, how fast its
+// datagrams arrive, and which control datagrams are due to it. Numbers, credit and round trip
+// belong to the path (path.h), which all communicators of two processes share.
 #pragma once
 
 #include <algorithm>
@@ -55,12 +55,12 @@ class Link {
     path_->on_reported();
     group.on_reported();
   }
-  // Time since the newest arrival by number, multicast or not. A datagram that was overtaken does
-  // not count.
+  // Time since a multicast datagram came, or one with a higher number than all before. So a
+  // datagram that was overtaken does not count.
   Duration silence(Instant now) const { return now - latest_at_; }
 
   // Returns how long to wait for overtaken packets after the sender said that it was done. If
-  // missing packets will be asked for, a short wait costs a copy of each overtaken one, and a long
+  // missing packets are asked for, a short wait costs a copy of each overtaken packet, and a long
   // wait delays every repair. If they are given up (`gives_up`), a short wait loses the overtaken
   // packets.
   Duration quiet_time(bool gives_up) const {
@@ -80,7 +80,7 @@ class Link {
   bool gone = false;                          // it said good-bye, or is dead
   bool dead = false;                          // it was given up (WIRE 6.6)
   bool gave_us_up = false;                    // the peer has said that it gave us up (WIRE 6.7)
-  // The peer wants nothing more from this rank, which is leaving.
+  // This rank is leaving, and the peer wants nothing more from it.
   bool content = false;
 
   // Returns true if the peer has reported that it opened an operation.
@@ -88,8 +88,8 @@ class Link {
     return after(message ? peer_point_opened_below : peer_opened_below, number);
   }
 
-  // Returns true if datagrams pass both ways: one came from the peer, and it reported one of ours.
-  // A peer that has left reports no more, and had proved its own side before.
+  // Returns true if datagrams pass both ways: one came from the peer, and the peer reported one of
+  // ours. A peer that has left reports no more, so one datagram from it is enough.
   bool proven() const { return heard && (answered || gone); }
 
   MissedRounds missed;  // collectives for which the peer came too late here
@@ -110,7 +110,7 @@ class Link {
   Instant report_at = Instant::infinite_future();  // when a delayed report is due
   // Flows from the peer settled since the last report.
   std::uint32_t unreported_settles = 0;
-  // One of these settled flows was a receive, and only a report can tell its sender.
+  // One of these flows was a message. Its sender learns only from a report that it is settled.
   bool point_unreported = false;
   Instant probe_at = Instant::infinite_future();  // armed while the window is full
   std::uint32_t probe_tries = 0;

@@ -99,7 +99,8 @@ void Liveness::start_without(Instant now, Round& round) {
     if (peer == state_.config.self || !link.gone) continue;
     if ((link.dead || link.gave_us_up) && exact)
       return settling_.finish(now, round, loss_of(round, peer), {peer});
-    // Packets that it sent before it left may still be on their way.
+    // Packets that the peer sent before it left may still come, so the flow ends after a quiet
+    // time.
     if (exact) state_.timers.arm_link(peer, now + link.quiet_time(/*gives_up=*/false));
     if (!exact) settling_.end_abandoned(now, round, peer);
   }
@@ -111,8 +112,8 @@ void Liveness::answer_dead(Rank from, wire::PacketType type) {
   state_.outbox.queue_control(from);
 }
 
-// Once most others have given this rank up, its open and later rounds have no group. Before that
-// only this peer counts as gone, so that one faulty member ends no calls.
+// Once most others have given this rank up, none of its calls can succeed. Until then only this
+// peer counts as gone, so that one faulty member cannot end calls of the whole group.
 bool Liveness::on_given_up(Instant now, Rank from) {
   Link& link = state_.links[from];
   if (link.gave_us_up || !given_up_.ok() || state_.departure.parting()) return false;

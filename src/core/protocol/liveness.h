@@ -15,9 +15,9 @@ class Liveness {
   // Starts to watch a peer from which something is expected.
   void watch(Instant now, Rank peer);
   void watch_peers(Instant now);
-  // Tells whether an activity outside of rounds waits for all peers.
+  // With `on`, watches all peers: something other than a round waits for them.
   void watch_all(Instant now, bool on);
-  // Looks whether a watched peer lives. Returns true if the peer is dead: then call bury().
+  // Looks whether a watched peer lives. Returns true if the peer is dead; then call bury().
   bool wake(Instant now, Rank peer);
   // Treats the peer's process as dead: exact operations with it fail, and lossy ones do without it.
   void bury(Instant now, Rank peer);
@@ -25,14 +25,13 @@ class Liveness {
   void start_without(Instant now, Round& round);
 
   void on_goodbye(Instant now, Rank from);
-  // The peer says that it gave this rank up as dead. Returns true if most others have said so: then
-  // no operation can succeed here any more.
+  // The peer says that it gave this rank up as dead. Returns true if most others have said so,
+  // because no operation can succeed here any more.
   bool on_given_up(Instant now, Rank from);
-  // Tells a process that was given up as dead, and speaks again, that it was. Its datagrams are not
-  // used.
+  // Call it when a process that was given up as dead speaks again. Tells the process that it was
+  // given up, and ignores its datagram.
   void answer_dead(Rank from, wire::PacketType type);
-  // WIRE 6.10: a flood of probes is answered by a few reports, the last of them after the last
-  // probe.
+  // WIRE 6.10: answers a flood of probes by a few reports, the last of them after the last probe.
   void on_probe(Instant now, Rank from);
   void answer_probe(Instant now, Rank peer);
 

@@ -19,8 +19,8 @@ class LossBursts {
     if (covered_ < kStretch) return;
     const double expected = share * covered_;
     const double off = missing_ - expected;
-    // Squares and expected losses are smoothed alike and divided later, so that stretches with few
-    // expected losses have little weight.
+    // Squares and expected losses are smoothed apart and divided in dispersion(), so that stretches
+    // with few expected losses have little weight.
     squares_ += (off * off - squares_) / kStretches;
     expected_ += (expected - expected_) / kStretches;
     ++stretches_;
@@ -28,8 +28,7 @@ class LossBursts {
     missing_ = 0;
   }
 
-  // Returns the variance over the mean. It is 1 until enough was seen, and where chance explains a
-  // larger value.
+  // Returns the variance over the mean. It is 1 until enough was seen, or if chance explains more.
   double dispersion() const {
     if (stretches_ < kStretches || expected_ <= 0.0) return 1.0;
     const double dispersion = squares_ / expected_;
@@ -37,10 +36,11 @@ class LossBursts {
   }
 
  private:
-  // A stretch holds several bursts of about ten datagrams, and is soon over.
+  // Datagrams in a stretch: enough for several bursts of ten datagrams, few enough to be soon over.
   static constexpr std::uint32_t kStretch = 64;
   static constexpr int kStretches = 32;
-  // The mean of 32 squares has a standard error of a quarter.
+  // Chance may explain a lower dispersion: the mean of 32 squares has a standard error of a
+  // quarter.
   static constexpr double kByChance = 2.0;
   static constexpr double kMost = 64.0;
 

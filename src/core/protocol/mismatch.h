@@ -22,8 +22,8 @@ Status unequal_pair(const Round& round, Rank from, std::uint64_t sent, Rank to,
 Status disagree(const EndpointConfig& config, const Round& round, Rank peer,
                 const wire::OperationTag& theirs);
 
-// Returns true if a peer's failure with this code means that it refused its own call. The operation
-// that it meant is then not known.
+// Returns true if a peer's failure with this code means that the peer refused its own call. Its
+// report then does not say which operation it meant.
 bool is_refusal(StatusCode code);
 // Returns true if a peer's failure with this code means that it and this rank make different calls.
 // Then the collective fails on all ranks, whatever its delivery class.

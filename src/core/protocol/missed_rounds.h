@@ -10,14 +10,14 @@ namespace leeway::protocol {
 
 class MissedRounds {
  public:
-  // Notes collective `number`. All those below `opened_below` have been opened.
+  // Notes collective `number`. All collectives below `opened_below` have been opened.
   void note(std::uint32_t number, std::uint32_t opened_below) {
     bits_ = bits(opened_below);
     below_ = opened_below;
     const std::uint32_t ago = opened_below - 1 - number;
     if (ago < wire::kMissedRounds) bits_ |= 1u << ago;
   }
-  // Bit k stands for collective opened_below - 1 - k.
+  // Bits for a report: bit k stands for collective opened_below - 1 - k.
   std::uint32_t bits(std::uint32_t opened_below) const {
     const std::uint32_t passed = opened_below - below_;
     return passed < wire::kMissedRounds ? bits_ << passed & ((1u << wire::kMissedRounds) - 1) : 0;

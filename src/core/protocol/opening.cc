@@ -31,8 +31,7 @@ void Opening::announce(Instant now, Round& round) {
     if (list.size() <= limits::kTalkingMessagesMax) start_talking(now, round);
     return;
   }
-  // Destinations are taken in the order after our own rank, so that no receiver is everybody's
-  // first.
+  // Each rank begins with the next higher rank, so that no receiver is everybody's first.
   bool strangers = false;
   for (int step = 1; step < state_.config.size; ++step) {
     const auto peer = static_cast<Rank>((state_.config.self + step) % state_.config.size);
@@ -63,9 +62,9 @@ void Opening::start_towards(Round& round, Rank peer) {
     if (!state_.gate_open(round, peer)) ++round.gates_closed;
     state_.outbox.queue_data(peer);
   }
-  // WIRE 3.3: announces that the operation is open here. A peer that is sent data in either half
-  // learns it from the data. If those eager packets are lost, the time-outs of both sides make up:
-  // ours sends this report, and the sender repeats its END.
+  // WIRE 3.3: a report announces the operation to a peer that must wait for the ready gate, or to
+  // which we send nothing. Others learn it from our data. If these data are lost, our time-out
+  // sends the report, and the peer repeats its END.
   if (needs_gate || (receives && !sends)) state_.queue_report(peer);
 }
 

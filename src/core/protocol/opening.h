@@ -17,9 +17,9 @@ class Opening {
   Round* open(Instant now, const RoundPlan& plan, RoundClient& client);
   // As Endpoint::reopen_round().
   void reopen(Instant now, Round& round, const RoundPlan& plan);
-  // Begins to send and to wait.
+  // Announces the round to peers. Begins to send and to wait.
   void announce(Instant now, Round& round);
-  // Removes rounds that have ended. Messages that waited for them may talk.
+  // Removes rounds that have ended, and starts messages that had to wait for one of them.
   void reap_ended(Instant now);
   // When the current busy period began, or the last one if no round is open. It begins when a round
   // is opened while no other is open.

@@ -1,5 +1,5 @@
-// Queue of peers to which datagrams should be sent. Control datagrams go before data. Peers are
-// served in rotation, and each waits at most once in either queue.
+// Two queues of peers: to send them control datagrams, and to send them data. Control goes first.
+// Peers are served in rotation, and each is in either queue at most once.
 #pragma once
 
 #include <cstddef>

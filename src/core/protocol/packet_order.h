@@ -12,8 +12,8 @@ class PacketOrder {
  public:
   explicit PacketOrder(const EndpointConfig& config) : config_(config) {}
 
-  // Key that chooses the packet at which all senders start when they send the owner's shard in
-  // collective `number`.
+  // Key of the packet at which a pass over the owner's shard starts in collective `number`. It is
+  // the same for all senders.
   std::uint64_t rotation_key(std::uint32_t number, FlowKind kind, Rank owner) const;
   // Key of the order of packets inside each chunk.
   std::uint64_t inner_key(std::uint32_t number, FlowKind kind, Rank from, Rank to) const;

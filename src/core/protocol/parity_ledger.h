@@ -1,8 +1,8 @@
 // Receiver's record of the parity of one flow (WIRE 2.10).
 //
-// A useful parity lies in the place of a missing packet, so it needs no memory of its own: it
-// *covers* that packet. A code whose places all hold a packet or a parity can be solved. A covered
-// packet need not be asked for again: it is computed once the rest of its code has come.
+// A useful parity is stored in the place of a missing packet, so it needs no memory of its own: it
+// *covers* that packet. The receiver need not ask for a covered packet. Once all places of a code
+// hold a packet or a parity, the code's missing packets can be computed.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ class ParityLedger {
   // Returns the place that a parity covers from now on: the first one of its code that is empty.
   // Returns nullopt if each missing packet of the code is covered already.
   std::optional<PacketIndex> cover(wire::ParityPlace parity, const Bitmap& arrived);
-  // Call it when the packet came or was computed: its place holds it again.
+  // Call it when the packet came or was computed, so that its place holds the packet itself.
   void uncover(PacketIndex index);
 
   bool covers_any() const { return covered_count_ > 0; }

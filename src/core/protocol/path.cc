@@ -85,7 +85,8 @@ std::uint32_t Path::take_sequence(Instant now) {
 }
 
 double Path::sent_in_round_trip(Instant now) const {
-  // Largest factor of extrapolation: datagrams that left in one train say nothing about the pace.
+  // Limit of the extrapolation: if the datagrams in flight left in one train, they do not show the
+  // pace.
   constexpr double kStretchMax = 4.0;
   const auto some = static_cast<std::uint32_t>(std::min<std::size_t>(in_flight(), sent_at_.size()));
   if (some == 0) return 0.0;

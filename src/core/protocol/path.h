@@ -28,9 +28,8 @@ namespace leeway::protocol {
 // Smoothed round-trip time after RFC 6298, in nanoseconds.
 //
 // A sample far above all earlier ones indicates a pause: a process stood still, or its machine did.
-// If a pause of five seconds counted as a round trip, time-outs would become five seconds, and
-// every datagram lost then would wait for that long. Such a sample counts only when a datagram that
-// was sent later takes as long.
+// If it counted as a round trip, time-outs would become as long as the pause. So it counts only
+// when a datagram that was sent later takes as long.
 class RoundTrip {
  public:
   explicit RoundTrip(Duration initial = std::chrono::milliseconds(10))
@@ -46,13 +45,14 @@ class RoundTrip {
   bool measured() const { return samples_ > 0; }
 
  private:
-  // Returns true if the sample is to wait for another one that confirms it.
+  // Returns true if the sample may come from a pause, so that a later one must confirm it.
   bool doubts(Instant sent, std::int64_t rtt);
 
   std::int64_t smoothed_;
   std::int64_t variation_;
   std::uint64_t samples_ = 0;
-  // End of the first sample that is in doubt. Datagrams sent before it may have met the same pause.
+  // End of the first doubted sample. Datagrams sent before it may have met the same pause, so they
+  // do not confirm it.
   Instant doubted_until_ = Instant::infinite_future();
 };
 
@@ -77,7 +77,8 @@ class Path {
   // be given later. Windows are in datagrams.
   void configure(std::uint32_t window_datagrams, Duration initial_rtt,
                  std::uint32_t peers_window = 0, std::uint32_t window_most = 0);
-  // The datagrams of the only communicator have become shorter, so more of them fit into a window.
+  // Call it when datagrams have become shorter, so that more of them fit into the window. Does
+  // nothing if several communicators share the path.
   void widen(std::uint32_t window_datagrams, std::uint32_t peers_window);
 
   // Call it when the other process has another address. Round trip and losses are learnt anew;
@@ -96,13 +97,13 @@ class Path {
   std::uint32_t in_flight() const { return next_sequence_ - 1 - reported_.largest_sequence; }
   std::uint32_t credit() const { return held_ || in_flight() >= open_ ? 0 : open_ - in_flight(); }
   std::uint32_t window() const { return window_; }
-  // Limits the datagrams in flight for now, beside the window. A limit below
+  // Limits the datagrams in flight besides the window, until the next call. A limit below
   // limits::kGrantedDatagramsMin counts as that number.
   void limit(std::uint32_t datagrams) {
     limit_ = std::max(datagrams, limits::kGrantedDatagramsMin);
     open_ = std::min(window_, limit_);
   }
-  // Tells the path that data wait because the relay on the way has no room for them yet.
+  // Leaves the path without credit while the relay on the way has no room for data.
   void hold(bool held) { held_ = held; }
   bool held() const { return held_; }
   // Returns true if the limit is below the window, and at least half of it is in flight.
@@ -112,15 +113,14 @@ class Path {
   double sent_in_round_trip(Instant now) const;
   // Largest number of datagrams of which send times are kept.
   std::size_t remembered() const { return remembered_; }
-  // Returns the number of pieces in which a datagram of this length travels. A datagram that is
-  // longer than a frame is sent only if paths carry it whole (WIRE 10.7).
+  // Returns the number of pieces in which a datagram of this length travels. One that is longer
+  // than a frame is sent only where paths carry it whole (WIRE 10.7), so it counts like a frame.
   std::size_t pieces(std::size_t bytes) const {
     return pieces_of(std::min(bytes, limits::kFrameBytesMax), size.bytes());
   }
   // Takes in a report of the peer. Returns false if it claims more than was sent (then nothing
   // changes).
   bool on_report(Instant now, const PathReport& report);
-  // The newest report.
   const PathReport& reported() const { return reported_; }
   // Makes the next data datagram ask for a report.
   void ask() { asks_ = true; }
@@ -129,7 +129,7 @@ class Path {
     asks_ = false;
     return asked_ = true;
   }
-  // Returns true if a data datagram has asked since the last call.
+  // Returns true if one of our data datagrams has asked for a report since the last call.
   bool take_asked() { return std::exchange(asked_, false); }
   // Smoothed share of our datagrams that arrived.
   double delivered_fraction() const { return delivered_; }
@@ -143,13 +143,12 @@ class Path {
   }
   // Variance of the number of losses over its mean. It is 1 where each datagram is lost by itself,
   // and about twice the mean burst length less one where losses come in bursts. It is also 1 where
-  // datagrams are overtaken, because that makes the numbers vary, too.
+  // datagrams are overtaken, because then the variance does not show bursts.
   double loss_dispersion() const { return overtaken_ > 0.0 ? 1.0 : bursts_.dispersion(); }
   // Number of copies of a control datagram that are sent at once. A lost one costs a time-out, and
-  // a copy costs 36 bytes. Where one datagram in a hundred is lost, three copies leave one such
-  // wait in a million. The number grows with the tries that had no answer, as the waits between
-  // them do, because on some links a burst of losses ends only after a number of packets: with one
-  // copy a second it would last for seconds.
+  // a copy costs 36 bytes. At 1 % loss, three copies leave one such wait in a million. The number
+  // grows with unanswered tries, because on some links a burst of losses ends only after a number
+  // of packets.
   int copies(std::uint32_t tries = 0) const {
     return std::max(delivered_ < 0.99 ? 3 : 1, tries < 4 ? 1 << tries : kCopiesMax);
   }
@@ -157,7 +156,8 @@ class Path {
 
   // Notes that a communicator has data and found no credit.
   void note_blocked() { blocked_ = true; }
-  // Returns true once credit has come back after note_blocked(): then all communicators look again.
+  // Returns true once credit has come back after note_blocked(). Then all communicators may send
+  // again.
   bool take_unblocked() {
     const bool unblocked = blocked_ && credit() > 0;
     blocked_ &= !unblocked;
@@ -186,11 +186,12 @@ class Path {
   std::uint32_t ce() const { return ce_; }
   // Notes that a valid datagram came, numbered on this path or multicast.
   void on_life(Instant now) { heard_at_ = now; }
-  // WIRE 6.9: takes in the answer of a process that has not joined the communicator of the probe
-  // with this number. Returns false if no datagram of that number was sent (then nothing changes).
+  // WIRE 6.9: takes in that the other process answered our probe `answered`, although it has not
+  // joined the probe's communicator. Returns false if no such datagram was sent (then nothing
+  // changes).
   bool on_alive(Instant now, std::uint32_t answered);
-  // Returns true if a report is due. It counts numbers and not arrivals: otherwise a network that
-  // copies reports would cause ever more reports.
+  // Returns true if a report is due. Counts numbers, not arrivals: otherwise a network that copies
+  // reports would cause ever more reports.
   bool report_wanted() const { return largest_seen_ - largest_reported_ >= report_every_; }
   void on_reported() { largest_reported_ = largest_seen_; }
   std::uint32_t report_every() const { return report_every_; }
@@ -204,8 +205,8 @@ class Path {
 
   // Time of the last valid datagram; long ago if none ever came.
   Instant heard_at() const { return heard_at_; }
-  // Returns true if the process at the other end was given up as dead. It stays so, and is told if
-  // it comes back.
+  // Returns true if the other process was given up as dead. It stays dead; if it returns, it is
+  // told so.
   bool dead() const { return dead_; }
   void give_up() { dead_ = true; }
 

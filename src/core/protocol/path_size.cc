@@ -25,13 +25,13 @@ constexpr Duration kUnheardPauseMax = std::chrono::seconds(1);
 
 // A path has become narrower when three things hold. At least kLongsLost long datagrams in a row
 // were lost, over at least kRoundTrips round trips. Meanwhile at least kShortsArrived datagrams
-// arrived, all short. Where a tenth is lost, ten in a row are lost once in 10^10.
+// arrived, all short. At 10 % loss, ten in a row are lost by chance once in 10^10.
 constexpr std::uint32_t kLongsLost = 10;
 constexpr std::uint32_t kShortsArrived = 3;
 constexpr int kRoundTrips = 2;
 
-// Long datagrams lost in a row after which probes ask whether the path still carries their length.
-// Where operations are small, kLongsLost of them would take many operations.
+// After this many long datagrams lost in a row, probes ask whether the path still carries their
+// length. Small operations send few long datagrams, so kLongsLost would take many operations.
 constexpr std::uint32_t kLongsSuspect = 3;
 
 // Number of trains that are remembered until a report covers them. Older ones are forgotten.
@@ -74,22 +74,21 @@ void PathSize::rest(Instant now) {
   wake_at_ = bytes_ == most() ? Instant::infinite_future() : now + limits_.raise;
 }
 
-// Returns the length to probe at this place of a search: kSizes, and then the longest one. Returns
-// nullopt if that length is not tried now.
+// Returns the length to probe at this place of a search: one of kSizes, or at last the longest one.
+// Returns nullopt if that length is not tried now.
 std::optional<std::size_t> PathSize::candidate(std::size_t index) const {
   if (index == kSizes.size()) return most();
   const std::size_t bytes = kSizes[index] - around();
   return bytes < most() && !top_alone_ ? std::optional(bytes) : std::nullopt;
 }
 
-// Usually the interface's own length passes, and one probe shows that. Only if that probe is not
-// answered, a try probes every length that is not known to pass, including the base and shorter
-// ones.
+// The very first try probes only the interface's own length, which usually passes. Later tries
+// probe every length that is not known to pass, including the base and shorter ones.
 std::optional<SizeProbe> PathSize::poll(Instant now, Duration timeout) {
   if (now < wake_at_) return std::nullopt;
   if (verifying_) return poll_verifying(now, timeout);
   if (resting_) search(now);
-  // A peer that was not heard meanwhile may be away. Then the try tells nothing of lengths.
+  // If the peer was not heard during the last try, it may be away, so that try does not count.
   if (next_candidate_ == 0 && tries_ > 0 && least_ == 0 && !heard_) {
     --tries_;
     ++unheard_;
@@ -129,7 +128,7 @@ std::optional<SizeProbe> PathSize::poll_verifying(Instant now, Duration timeout)
 
 bool PathSize::on_answer(Instant now, std::uint32_t number, std::size_t bytes) {
   if (!begun_ || !after(next_number_, number)) return false;
-  // This answer is for an earlier search, perhaps for longer datagrams.
+  // This answer belongs to an earlier search, perhaps of a wider path, so it is ignored.
   if (after(first_number_, number)) return true;
   if (bytes > most()) return false;
   least_ = std::max(least_, std::min(bytes, base_));
@@ -207,9 +206,9 @@ PathSize::Covered PathSize::cover(std::uint32_t largest) {
 
 // Returns true if no long datagram can be among those that arrived. There are three cases:
 // - No more bytes arrived than one long datagram has.
-// - No more datagrams arrived than short ones were sent, and no more bytes.
-// - More datagrams arrived than short ones were sent, so the network has made copies. Then all must
-//   have the short ones' mean length, and one long datagram would be too much.
+// - No more datagrams, and no more bytes, arrived than were sent in short datagrams.
+// - More datagrams arrived than short ones were sent, so the network has made copies. Their mean
+//   length must then be that of the short ones, because one long datagram would raise it.
 bool PathSize::all_short(const CoveredArrivals& arrivals, const Covered& covered) const {
   if (arrivals.received_bytes <= base_) return true;
   if (covered.shorts == 0) return false;
@@ -223,7 +222,7 @@ void PathSize::on_report(Instant now, const CoveredArrivals& arrivals, Duration 
   heard_ = heard_ || arrivals.received > 0;
   const Covered covered = cover(arrivals.largest);
   if (!all_short(arrivals, covered)) {
-    // More bytes came than in so many of the longest short datagram, so a long one arrived.
+    // More bytes came than if every arrival were the longest short datagram, so a long one arrived.
     // Otherwise the arrivals may all be copies of short ones.
     if (arrivals.received_bytes > std::uint64_t{arrivals.received} * covered.short_most)
       longs_lost_ = shorts_arrived_ = 0;

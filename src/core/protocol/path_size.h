@@ -2,8 +2,9 @@
 //
 // PathSize asks by padded probes only, since messages of routers may be forged or lost. A path
 // starts at a size that nearly every network carries. If longer datagrams vanish while short ones
-// arrive, the path has become narrower: it goes back to that size, and searches anew. Three lost in
-// a row make it ask by probes whether that is so; ten are proof.
+// arrive, the path has become narrower: PathSize returns to the first size and searches anew. After
+// three long ones lost in a row, probes ask whether the path is narrower; after ten, that is
+// certain.
 //
 // Time comes in, and lengths of probes come out. Lengths are those of datagrams before a seal.
 #pragma once
@@ -59,7 +60,7 @@ class PathSize {
 
   // Call it when the path has been heard, and its round trip is known. Only the first call counts.
   void begin(Instant now);
-  // Call it when the path leads elsewhere.
+  // Call it when the path leads to another address. Searches anew.
   void begin_anew(Instant now);
   // Call it when the path leads through relays, which add `further` bytes to each datagram.
   void begin_anew(Instant now, std::size_t further);
@@ -67,16 +68,15 @@ class PathSize {
   Instant wake_at() const { return wake_at_; }
   // Returns the next probe to send. `timeout` is how long an answer may take.
   std::optional<SizeProbe> poll(Instant now, Duration timeout);
-  // Delays the next probe by SizeLimits::raise.
   void postpone(Instant now) { wake_at_ = now + limits_.raise; }
   // Takes in an answer to a probe. Returns false if no such probe was ever sent.
   bool on_answer(Instant now, std::uint32_t number, std::size_t bytes);
 
-  // A train (GSO batch) left; `last` is the number of its last datagram. Lengths are those on the
+  // Notes that a train (GSO batch) left; `last` is its last datagram's number. Lengths are on the
   // wire.
   void on_sent(std::uint32_t last, std::uint32_t datagrams, std::size_t segment_bytes,
                std::size_t last_bytes);
-  // Takes in arrivals of the datagrams that a report covers, behind those of the report before.
+  // Takes in arrivals among the datagrams that this report is the first to cover.
   void on_report(Instant now, const CoveredArrivals& arrivals, Duration rtt);
   // Notes that the system refuses a datagram of this length on this path.
   void on_refused(Instant now, std::size_t bytes);

@@ -71,7 +71,7 @@ class MessageList {
   std::size_t first_ = 0;  // messages before this place are closed
 };
 
-// Messages of one tag, both directions. Each stream and direction counts its own numbers.
+// Messages of one tag, both directions. Sends and receives are numbered apart.
 struct MessageStream {
   std::uint32_t tag = 0;
   MessageList sends;
@@ -80,8 +80,7 @@ struct MessageStream {
   std::uint32_t receives_opened = 0;
   // Number of receives that the peer reported for our sends. For tag 0 Link keeps it instead.
   std::uint32_t peer_opened_below = 0;
-  // The peer has sent messages below this number, as far as this rank heard while the tag was
-  // watched.
+  // Number after the highest one that the peer was heard to send while the tag was watched.
   std::uint32_t heard_below = 0;
 
   bool open() const { return !sends.empty() || !receives.empty(); }
@@ -107,7 +106,7 @@ class PeerMessages {
 
   // Streams with open messages.
   std::span<MessageStream* const> open() const { return open_; }
-  // The oldest messages of each stream and direction, oldest first. Some may have ended.
+  // The messages that talk, oldest first. Some may have ended.
   std::span<Round* const> talking() const { return talking_; }
   template <typename Visit>
   void for_each_open(Visit&& visit) const {
@@ -126,19 +125,19 @@ class PeerMessages {
   // Removes a message that has ended. Returns the message that may talk now because of it, or null.
   Round* erase(Round& round);
 
-  // Puts this stream first among those whose progress reports tell the peer.
+  // Puts this stream first among those that reports list because messages of theirs have ended.
   void touch(MessageStream& stream);
   std::span<MessageStream* const> touched() const { return {touched_.data(), touched_count_}; }
   // Place in open() of the stream with which the next report begins its list of receives. If not
   // all streams fit, each report begins with another one.
   std::size_t report_from() const { return open_.empty() ? 0 : report_from_ % open_.size(); }
-  // Moves on to the next report. Copies of a report that go out together are alike.
+  // Call it when a report was sent, in all its copies. The next report begins with another stream.
   void rotate();
   // Notes that a message to the peer has ended here before the peer had all of it. The next
   // limits::kGivenUpReports reports say so.
   void give_up(std::uint32_t tag, std::uint32_t number);
-  // The same for a message that does not match the peer's receive. Reports also say what it was,
-  // and do so again whenever give_up() notes it: the receive may be posted much later.
+  // Like give_up(), for a message that does not match the peer's receive. Reports also say what the
+  // message was. They say so again after a later give_up(), because the receive may be posted late.
   void give_up_unmatched(const Round& round);
   struct GivenUp {
     std::uint32_t tag = 0;
@@ -147,7 +146,7 @@ class PeerMessages {
     std::optional<wire::OperationTag> unmatched{};  // what did not match
   };
   std::span<const GivenUp> given_up() const { return given_up_; }
-  // Keeps the streams of the peer's latest report, for those that are opened here only later.
+  // Remembers the streams in the peer's latest report, for streams that are opened here only later.
   void remember(std::span<const wire::OpenedStream> said);
 
   // A time no later than the earliest deadline of the open messages.

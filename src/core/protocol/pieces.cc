@@ -9,8 +9,7 @@
 namespace leeway::protocol {
 namespace {
 
-// Longest datagram that is cut: none longer travels over a network whose paths are measured. The
-// last piece may end in padding.
+// Longest datagram that is cut. Longer ones are not sent over networks whose paths are measured.
 constexpr std::size_t kPlaceBytes = limits::kFrameBytesMax;
 
 ByteSpan gather(const Train& train, std::vector<std::byte>& whole) {
@@ -51,7 +50,7 @@ void cut_train(TrainBuffer& train, std::size_t most, std::vector<std::byte>& who
   train.start(to);
   for (std::size_t at = 0; at < bytes.size(); at += segment_bytes) {
     const ByteSpan datagram = bytes.subspan(at, std::min(segment_bytes, bytes.size() - at));
-    // The train's last datagram may be so short that it travels whole.
+    // Only the train's last datagram may be so short that it travels whole.
     if (datagram.size() <= wire::kPieceHeaderBytes + content_bytes) {
       std::memcpy(train.scratch(datagram.size()).data(), datagram.data(), datagram.size());
       train.append(datagram.size(), {});

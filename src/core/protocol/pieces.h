@@ -1,9 +1,8 @@
 // Datagrams that are too long for their path travel in pieces (WIRE 10.6).
 //
 // A communicator's datagrams are as long as all its paths carried when it was made. A path that has
-// become narrower since then carries each datagram in a few pieces; other paths carry it whole. The
-// pieces are made before datagrams are sealed, and put together after they are opened, so only the
-// peer can make one.
+// become narrower since then carries each datagram in a few pieces; other paths carry it whole.
+// Each piece is sealed and opened like a datagram, so only the peer can make one.
 #pragma once
 
 #include <array>
@@ -29,9 +28,8 @@ constexpr std::size_t pieces_of(std::size_t bytes, std::size_t most) {
 // (TrainBuffer::start). `whole`: scratch memory, TrainBuffer::kTrainBytesMax bytes or empty.
 void cut_train(TrainBuffer& train, std::size_t most, std::vector<std::byte>& whole);
 
-// Pieces of one peer's datagrams, by the datagram's number modulo kPlaces. A newer datagram takes
-// the place of an older one, never the other way round. Memory is allocated once, with the first
-// piece.
+// Pieces of one peer's datagrams, by the datagram's number modulo kPlaces. Only a newer datagram
+// takes the place of another one. Memory is allocated once, with the first piece.
 class Pieces {
  public:
   static constexpr std::uint32_t kPlaces = 16;

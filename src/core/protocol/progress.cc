@@ -25,7 +25,7 @@ void Progress::on_collectives(Instant now, Rank peer, std::uint32_t opened_below
     }
     state_.outbox.queue_data(peer);
   }
-  // Progress in operations that are not open here yet is not believed.
+  // Of settled_below, this rank believes no more than it has opened itself (WIRE 2.6).
   if (after(settled_below, state_.rounds.opened_below()))
     settled_below = state_.rounds.opened_below();
   if (!after(settled_below, link.peer_settled_below)) return;
@@ -51,8 +51,8 @@ void Progress::on_receives(Instant now, Rank peer) {
   }
 }
 
-// Called when the peer has opened the operation. It could use no END before, so the back-off of
-// ENDs starts anew.
+// Called when the peer has opened the operation. Before, the peer could use no END, so the back-off
+// of ENDs starts anew.
 void Progress::repeat_end_soon(Instant now, Round& round, Rank peer) {
   for (const FlowKind kind : round.plan->active_kinds()) {
     SendFlow& flow = round.send(kind, peer);

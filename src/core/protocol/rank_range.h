@@ -9,7 +9,7 @@
 
 namespace leeway::protocol {
 
-// `Takes` is called with a rank below `size`, and returns whether it is one.
+// `Takes` is called with a rank below `size`, and returns whether the range contains that rank.
 template <typename Takes>
 class RankRange {
  public:

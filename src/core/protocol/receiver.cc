@@ -12,8 +12,8 @@ void Receiver::on_data(Instant now, Rank from, const wire::DataHeader& header, B
   ++state_.counters.data_received;
   Round* const round =
       state_.rounds.find(header.kind, header.round, header.message_tag, from, /*as_sender=*/false);
-  // WIRE 2.5: the digest is checked before the header's progress is believed, which may be progress
-  // in another operation.
+  // WIRE 2.5: checks the digest first. If it differs, the header's progress may be that of other
+  // operations, so it is not believed.
   if (round != nullptr && header.tag_digest != round->tag_digest) return dispute(now, *round, from);
   if (!progress_.may_have_opened(from, header.opened_below) ||
       !progress_.may_have_opened(from, header.settled_below)) {
@@ -154,8 +154,8 @@ void Receiver::accept_data(Instant now, Round& round, Rank from, const wire::Dat
   after_arrival(now, round, from, header);
 }
 
-// WIRE 5.9: asks at once for lost packets among those that must have left, if the answer comes
-// before the first pass is over. Parity need not make up for them then.
+// WIRE 5.9: asks at once for packets that must have left and did not come, if the answer can come
+// before the first pass is over. Parity need not make up for these packets.
 void Receiver::watch_chunks(Instant now, Round& round, Rank from, const wire::DataHeader& header) {
   ReceiveFlow& flow = round.receive(header.kind, from);
   const auto left = flow.chunks->on_packet(now, header.index, header.position);
@@ -257,8 +257,7 @@ void Receiver::wake(Instant now, Round& round, FlowKind kind, Rank peer) {
   if (!flow.open()) return;
   const Link& link = state_.links[peer];
   const PhasePlan& plan = round.plan->phase(kind);
-  // The answer to a request may have come although its end was lost. Then nothing is left to ask
-  // for.
+  // The answer to a request may be complete although its END was lost. Then nothing is left to ask.
   const bool answered =
       flow.requested_pass > 0 && !flow.needs_more(plan.delivery, plan.loss_max, plan.fetch_empty);
   if (flow.abandoned || flow.ended_pass >= flow.awaited_pass() || answered) {
@@ -272,8 +271,7 @@ void Receiver::wake(Instant now, Round& round, FlowKind kind, Rank peer) {
     if (flow.abandoned) return on_abandoned(now, round, kind, peer);
     return ask_again(now, round, kind, peer);
   }
-  // Waits for the first pass or for the answer to a request. Silence may mean a lost datagram,
-  // theirs or ours.
+  // After a time-out without a packet, asks again: a datagram of either side may be lost.
   Instant since = std::max(flow.ask_at, flow.last_arrival);
   // One report announces all posted receives, so it counts as the latest request of each.
   if (kind == FlowKind::point && flow.ended_pass < 0)
@@ -300,8 +298,8 @@ void Receiver::ask_again(Instant now, Round& round, FlowKind kind, Rank peer) {
   ReceiveFlow& flow = round.receive(kind, peer);
   if (flow.ended_pass < 0) {
     // A peer that has opened the operation sends at once when it hears that we have. If it is still
-    // silent, reports may be lost, so this one goes in copies. Packets of a spread may just not
-    // exist there yet.
+    // silent, our reports may be lost, so this one goes in copies. Packets of a spread may not
+    // exist there yet, so their absence proves nothing.
     const bool at_once = kind == FlowKind::reduce || !round.plan->phase(FlowKind::reduce).active;
     if (flow.tries > 0 && at_once && state_.gate_open(round, peer))
       state_.links[peer].report_copies = state_.links[peer].copies(flow.tries);

@@ -22,9 +22,9 @@ class Receiver {
         recovery_(state.counters),
         early_(state.config.size, state.config.datagram_bytes) {}
 
-  // The parameters all fit into registers. A parameter on the stack made the processor wait for all
-  // earlier stores, which are those of the last packet's payload. With the same change in
-  // UcxSender::send_one(), an all-reduce over shared memory takes 0.95 of the time.
+  // The parameters all fit into registers. With one on the stack, the processor waited for all
+  // earlier stores: those of the last packet's payload. Together with the same change in
+  // UcxSender::send_one(), this saves an all-reduce over shared memory 5 % of its time.
   void on_data(Instant now, Rank from, const wire::DataHeader& header, ByteSpan datagram);
   void on_end(Instant now, Rank from, const wire::End& end);
   // Gives up an open flow, or asks for more of it, when that is due.
@@ -32,9 +32,9 @@ class Receiver {
 
   // Takes in datagrams that came before the operation opened.
   void replay_early(Instant now, Round& round);
-  // Collectives below this number will not be opened.
+  // Drops early datagrams of collectives below this number, which will not be opened.
   void skip_collectives_below(std::uint32_t number) { early_.skip_collectives_below(number); }
-  // Notes messages of a watched tag that came before.
+  // Notes the messages of a tag that came before the tag was watched.
   void note_early(std::uint32_t tag);
 
  private:

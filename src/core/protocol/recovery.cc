@@ -24,7 +24,8 @@ void Recovery::move(Round& round, FlowKind kind, Rank from, PacketIndex index, B
 }
 
 // Lays the parity in the place of a missing packet. If that was the last empty place of the code,
-// computes its missing packets. Returns false if the parity does not have the planned length.
+// computes the code's missing packets. Returns false if the parity does not have the planned
+// length.
 bool Recovery::place(Round& round, FlowKind kind, Rank from, wire::ParityPlace parity,
                      ByteSpan payload) {
   ReceiveFlow& flow = round.receive(kind, from);

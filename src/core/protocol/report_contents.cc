@@ -40,11 +40,12 @@ bool Contents::list(const Round& round) {
   if (round.plan->in_pairs())
     wire::tell_pair(round.plan->pair_sends[peer_], round.plan->pair_receives[peer_], entry.tag);
   const auto settled = [&](FlowKind kind) {
-    // The operation that a stand-in stands for may yet come here, and then it wants the flow.
+    // A stand-in may still become its operation (Endpoint::reopen_round()), which then wants the
+    // flow.
     if (round.plan->stands_in) return false;
     if (!round.plan->phase(kind).active) return true;
     const ReceiveFlow& flow = round.receive(kind, peer_);
-    // WIRE 3.4: a peer that has closed the operation is not asked to say so again.
+    // WIRE 3.4: an abandoned flow counts as settled, so that the peer does not answer this report.
     return !flow.open() || flow.abandoned;
   };
   entry.reduce_settled = settled(FlowKind::reduce);
@@ -63,7 +64,7 @@ void Contents::list_failing(const PeerMessages& messages) {
 // the peer (WIRE 3.17).
 void Contents::list_given_up(const PeerMessages& messages) {
   for (const PeerMessages::GivenUp& one : messages.given_up()) {
-    // Keeps room for a receive and for a message to the peer.
+    // Keeps room for one receive, and for one message to the peer.
     if (report_.open_count + 2 >= report_.open.size() || !fits(wire::kOpenMessageBytes)) return;
     wire::OpenRound& entry = report_.open[report_.open_count++];
     entry = {.round = one.number,
@@ -78,8 +79,8 @@ void Contents::list_given_up(const PeerMessages& messages) {
   }
 }
 
-// Lists posted receives of a tag, oldest first. To the peer, a receive that finds no room has not
-// been posted yet (WIRE 3.4).
+// Lists posted receives of a tag, oldest first. If one finds no room, the report tells the peer
+// that this one has not been posted yet (WIRE 3.4).
 bool Contents::list_stream(const MessageStream& stream, std::size_t entries_max) {
   const MessageList& receives = stream.receives;
   if (receives.empty()) return true;
@@ -105,8 +106,8 @@ bool Contents::list_stream(const MessageStream& stream, std::size_t entries_max)
   return listed == receives.size();
 }
 
-// Lists receives tag by tag, beginning with another tag each time. There is always room for one
-// receive and for one send, because a receive from any rank must hear of a send.
+// Lists receives tag by tag, beginning with another tag each time. Keeps room for one send, because
+// a peer that receives from any rank must hear of it.
 void Contents::list_receives(const PeerMessages& messages) {
   const auto open = messages.open();
   const bool sends = std::any_of(open.begin(), open.end(),
@@ -184,7 +185,7 @@ wire::Report report_contents(Instant now, Rank peer, const Link& link, const Rou
   }
   failures.list(peer, rounds.collectives_opened(), room, report);
   if (messages == nullptr) return report;
-  // Our own messages come last: the peer can do without them, or ask again.
+  // Our sends come last: the peer can do without them, or ask again.
   contents.list_sends(*messages);
   Contents(peer, room, report).list_touched(*messages);
   return report;

@@ -58,8 +58,8 @@ bool ReportReader::take_opened(Rank from, const wire::Report& report) {
   }
   const auto said = report.opened_streams();
   if (said.empty()) return more;
-  // Streams are kept also for a peer with which there was no message yet. The peer may have posted
-  // its receive before we post our send, and does not report it again before its time-out.
+  // Streams are remembered even before the first message with this peer. The peer may post its
+  // receive before we post our send, and it does not report the receive again before its time-out.
   PeerMessages& messages = state_.rounds.make_messages(from);
   messages.remember(said);
   for (const wire::OpenedStream& opened : said) {
@@ -72,8 +72,8 @@ bool ReportReader::take_opened(Rank from, const wire::Report& report) {
 }
 
 // Returns true if the peer waits for packets of a collective that we have given up. If it were not
-// told, it would wait until its deadline. It would then open the next collective when we give that
-// up, too, and the two ranks would never meet again.
+// told, it would wait until its deadline, and open the next collective only when we give that one
+// up, too. The two ranks would never meet again.
 bool ReportReader::waits_in_vain(const wire::Report& report) const {
   const auto listed = report.entries();
   return std::any_of(listed.begin(), listed.end(), [&](const wire::OpenRound& theirs) {
@@ -132,7 +132,7 @@ void ReportReader::apply_report(Instant now, Round& round, Rank from, const wire
     on_entry(now, round, from, *theirs);
     if (theirs->failed() || round.ended) return;
   }
-  // A receive learns nothing else from a report of the sender.
+  // From a report of the sender, a receive learns nothing else.
   if (point && !round.plan->point_send) return;
   const auto opened =
       point ? report.messages_opened_below(round.plan->message_tag) : report.opened_below;
@@ -159,7 +159,7 @@ void ReportReader::learn_use(Round& round, Rank from, const wire::Report& report
 }
 
 void ReportReader::on_entry(Instant now, Round& round, Rank from, const wire::OpenRound& theirs) {
-  // Of a message that was given up for another reason than a mismatch only the number is known.
+  // The entries of a refused call and of a message given up at its deadline have no tag to compare.
   const bool given_up = theirs.point_to_point && theirs.failure == StatusCode::kDeadlineExceeded;
   if (!is_refusal(theirs.failure) && !given_up) compare_tags(now, round, from, theirs.tag);
   if (round.ended || !round.failure.ok()) return;
@@ -170,8 +170,7 @@ void ReportReader::on_entry(Instant now, Round& round, Rank from, const wire::Op
 }
 
 // Handles a collective's failure at the peer. The collective fails here, too, if the two ranks make
-// different calls (makes_another_call()). After other failures it goes on with the data that is
-// there.
+// different calls (makes_another_call()). Otherwise it goes on without further data from the peer.
 void ReportReader::on_peer_failed(Instant now, Round& round, Rank from,
                                   const wire::OpenRound& theirs) {
   if (!round.done && makes_another_call(theirs.failure)) {
@@ -210,7 +209,7 @@ void ReportReader::note_cut(Round& round, Rank from, Rank by) {
 
 void ReportReader::compare_tags(Instant now, Round& round, Rank from,
                                 const wire::OperationTag& theirs) {
-  // Send and receive are two operations with one tag: `operation` differs by design.
+  // A send and its receive have tags that differ in `operation`, and may differ in `count`.
   wire::OperationTag ours = round.plan->tag;
   if (round.plan->point_to_point()) {
     const bool sends = round.plan->point_send;

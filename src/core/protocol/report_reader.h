@@ -14,7 +14,7 @@ class ReportReader {
       : state_(state), settling_(settling), progress_(progress), tags_(tags) {}
 
   void on_report(Instant now, Rank from, const wire::Report& report);
-  // Applies to a collective that opens what peers have reported of its failure before.
+  // Call it when a collective opens. Applies the failure that a peer reported of it before, if any.
   void recall(Instant now, Round& round);
 
  private:

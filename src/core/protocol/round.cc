@@ -101,7 +101,7 @@ std::array<char, 140> describe(const wire::OperationTag& tag) {
   } else if (tag.shape != 0) {
     std::snprintf(shape.data(), shape.size(), " in blocks #%08x", tag.shape);
   }
-  // A message has no reduction, no halves and one class.
+  // The text of a message is shorter: it has no reduction, no halves and one delivery class.
   if (tag.operation == wire::OperationKind::send || tag.operation == wire::OperationKind::recv) {
     std::snprintf(text.data(), text.size(), "%s %.*s[%llu] %s", wire::to_string(tag.operation),
                   name(dtype), dtype.data(), static_cast<unsigned long long>(tag.count),

@@ -13,7 +13,7 @@
 
 namespace leeway::protocol {
 
-// Flows are by peer; a message has one of each.
+// One phase of a round. Flows are by peer; a message has one of each.
 struct PhaseState {
   std::vector<SendFlow> send;
   GroupPass group;
@@ -42,12 +42,12 @@ struct Told {
   Rank about = kNoRank;
 };
 
-// Rank that an error names, and, for a mismatch, the tag that the named rank means.
+// The rank that an error names and, for a mismatch, the operation that this rank means.
 struct Blame {
   Rank rank = kNoRank;
   wire::OperationTag tag{};
   Rank first = kNoRank;  // where the operation failed first, for the same reason
-  // Code that peers are told, if it is not that of the status.
+  // Code that peers are told; kOk: that of the status.
   StatusCode told = StatusCode::kOk;
 };
 
@@ -73,7 +73,7 @@ struct Round {
   bool ahead = false;              // PeerMessages::run_ahead() was called
   // The round leaves the protocol once the event that ended it has been handled.
   bool ended = false;
-  // A message that is to fail does so with this status at fail_at, after its peer could be told.
+  // A failing message ends with this status at fail_at, so that its peer can be told before.
   Status failure;
   Instant fail_at = Instant::infinite_future();
   Told told;
@@ -105,7 +105,7 @@ struct Round {
     return static_cast<Rank>(plan->point_to_point() ? plan->point_peer + 1 : size);
   }
 
-  // Number of the call in texts.
+  // Number of the call in error texts.
   std::uint32_t number_said() const { return plan->number_said.value_or(number); }
   // Returns true if this rank and the peer send each other any packets.
   bool exchanges_with(Rank peer) const;

@@ -31,13 +31,13 @@ enum class Acceptance : std::uint8_t {
   refused,  // the payload does not have the planned length: the ranks disagree about the operation
 };
 
-// Called by Endpoint on the driving thread, never re-entered. Implementations may call
-// Endpoint::release_chunks().
+// Endpoint calls these on the driving thread, never one from inside another. Implementations may
+// call Endpoint::release_chunks().
 class RoundClient {
  public:
   virtual ~RoundClient() = default;
 
-  // Returns how the flow to / from `peer` is cut; a grid without packets means no flow. Asked once,
+  // Returns how the flow to / from `peer` is cut into packets; no packets mean no flow. Asked once,
   // when the round opens.
   virtual schedule::PacketGrid outgoing(FlowKind kind, Rank peer) const = 0;
   virtual schedule::PacketGrid incoming(FlowKind kind, Rank peer) const = 0;
@@ -50,9 +50,9 @@ class RoundClient {
   // the receive has room for. incoming() may return a smaller grid from now on.
   virtual void on_length(std::uint64_t) {}
 
-  // Encoded payload of a packet, in the operation's memory or written to the front of `scratch`.
-  // `ahead` is the packet that will probably be asked for next (`index` itself if unknown): it may
-  // be worth prefetching.
+  // Returns the encoded payload of a packet, in the operation's memory or at the front of
+  // `scratch`. `ahead` is the packet that will probably be asked for next (`index` itself if
+  // unknown), so that the client may prefetch it.
   virtual Payload payload(FlowKind kind, Rank to, PacketIndex index, PacketIndex ahead,
                           MutableByteSpan scratch) = 0;
 
@@ -62,8 +62,8 @@ class RoundClient {
   // Encodes a parity of the packets to this receiver, as payload() does for a packet. This and the
   // next three are called only if the phase is coded.
   virtual Payload parity(FlowKind, Rank, wire::ParityPlace, MutableByteSpan) { return {}; }
-  // Stores parity in the place of a missing packet. Returns false if it does not have the planned
-  // length.
+  // Stores a parity in the place of a missing packet. Returns false if the parity does not have the
+  // planned length.
   virtual bool hold_parity(FlowKind, Rank, PacketIndex, ByteSpan) { return false; }
   // Returns the parity that lies in the place of a packet that has just come. The bytes stay valid
   // until the next call of one of these four functions.

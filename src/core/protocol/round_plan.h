@@ -28,8 +28,8 @@ struct PhasePlan {
   // Order in which outgoing chunks become available. Null if all are available at once, and go in
   // permuted order.
   const schedule::ChunkQueue* queue = nullptr;
-  // By peer: chunks that may be sent now, if they become available gradually and in the flow's
-  // order. An empty span means all.
+  // By peer: chunks that may be sent now, where chunks become available one by one in the flow's
+  // order. An empty span: all may be sent.
   std::span<const Bitmap> ready;
   // Receivers may ask for packets again. This is false only for a best-effort phase that has
   // neither Replica's age cap nor fetch_empty.
@@ -45,7 +45,8 @@ struct PhasePlan {
   // Exact delivery only.
   bool coded = false;
 
-  // Returns true if losses of the first pass are not asked for, except packets that must come.
+  // Returns true if the receiver does not ask for losses of the first pass, except required
+  // packets.
   bool gives_up() const { return delivery == Delivery::Kind::best_effort; }
 };
 
@@ -67,29 +68,29 @@ struct RoundPlan {
   const char* name = "";  // for error messages, such as "all_reduce"
   Instant deadline{0};
   Duration deadline_length{0};
-  // Deadline and number that error texts give. A hop of a call by sites has those of its call. Any
-  // other call has its place among all calls of the communicator as its number. With nullopt, texts
-  // give the round's number.
+  // Deadline and number in error texts. For a hop of a call by sites, they are those of the whole
+  // call. For any other call, the number is its place among all calls of the communicator. Without
+  // a number, texts give the round's.
   Duration deadline_said{0};
   std::optional<std::uint32_t> number_said;
-  // Weight c_i of our contribution (estimators), the same for all owners unless owner_weights, by
-  // owner, has elements.
+  // Weight c_i of our contribution (estimators). If owner_weights is not empty, it gives the weight
+  // for each owner instead.
   double weight = 1.0;
   std::span<const double> owner_weights;
   // The caller waits until every owner has reported whether it used any of our contribution
   // (SendFlow::missed).
   bool confirm_use = false;
-  // Number that a collective takes; with nullopt it takes the next one. The numbers that it skips
-  // belong to collectives that went another way on this rank.
+  // Number of a collective; with nullopt it takes the next one. This rank opens no rounds for
+  // numbers that are skipped, because it made those calls another way.
   std::optional<std::uint32_t> number;
   // The round is a stand-in: it only holds the place of an operation that goes another way, may yet
   // come, or is refused here. It has no flows, and is open until end_stand_in() or reopen_round().
   bool stands_in = false;
-  // The result needs every rank, including ranks with which this one exchanges no packets. That is
-  // so in an all_reduce of few owners.
+  // The result needs every rank, including ranks with which this rank exchanges no packets, as in
+  // an all_reduce of few owners.
   bool needs_every_rank = false;
-  // Uneven all_to_all: elements that we send to each rank, and that we expect from it. Each pair of
-  // ranks must mean the same; no third rank knows.
+  // Uneven all_to_all: elements that we send to each rank, and that we expect from it. The two
+  // ranks of a pair must agree; no other rank knows these numbers.
   std::span<const std::uint64_t> pair_sends;
   std::span<const std::uint64_t> pair_receives;
   std::array<PhasePlan, wire::kFlowKinds> phases;

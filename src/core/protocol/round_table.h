@@ -22,9 +22,9 @@ class RoundTable {
  public:
   explicit RoundTable(int size);
 
-  // Opens the next operation of its numbering (collectives: one for all; messages: by peer, tag and
-  // direction). Returns null when limits::kOpenCollectivesMax collectives are open; a message
-  // always has room. Allocates when more rounds are open than ever before.
+  // Opens a round with the next number. Collectives count together, messages by peer, tag and
+  // direction. Returns null when limits::kOpenCollectivesMax collectives are open; a message always
+  // has room. Allocates when more rounds are open than ever before.
   Round* open(const RoundPlan& plan, RoundClient& client, Instant now);
 
   // Returns an open round that has not ended, or null. Collectives are found by `kind` and
@@ -95,7 +95,7 @@ class RoundTable {
   // Returns the open collective in this slot, 0 .. kOpenCollectivesMax - 1, or null.
   Round* in_slot(std::size_t slot) const;
 
-  // Ends a round. Nothing more happens to it.
+  // Marks a round as ended. Nothing more happens to it.
   void end(Round& round);
   bool any_ended() const { return !ended_.empty(); }
   // Takes a round that has ended out of the table; any_ended() must be true. The round's memory is

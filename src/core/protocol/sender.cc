@@ -19,9 +19,9 @@ bool Sender::poll(Instant now, TrainBuffer& out) {
   return false;
 }
 
-// Without pacing, spread goes before reduce: its packets were just summed and are in the cache. On
-// a slow uplink reduce goes first, because every rank waits for the rank whose contributions come
-// last (docs/measurements/protocol.md).
+// If this rank is not paced, spread goes before reduce: its packets were just summed and are in the
+// cache. If it is paced, reduce goes first, because every rank waits for the rank whose
+// contributions come last (docs/measurements/protocol.md).
 bool Sender::fill_from_link(Instant now, Rank peer, TrainBuffer& out) {
   constexpr int kLast = wire::kFlowKinds - 1;
   for (Round* round : state_.rounds.with(peer)) {
@@ -84,8 +84,8 @@ bool Sender::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kind,
   return !out.empty();
 }
 
-// Number of further packets that may go to a peer before it has opened their operation. The peer
-// keeps limits::kEagerPackets of one flow, and limits::kEarlySlotsPerPeer of all such operations.
+// Number of further packets of the flow that may go to a peer that has not opened the operation.
+// The peer keeps limits::kEagerPackets of one flow, and limits::kEarlySlotsPerPeer in all.
 std::uint32_t Sender::eager_credit(const SendFlow& flow, Rank peer) const {
   std::uint32_t kept = 0;
   for (const Round* round : state_.rounds.with(peer)) {
@@ -95,7 +95,7 @@ std::uint32_t Sender::eager_credit(const SendFlow& flow, Rank peer) const {
   const auto left = [](std::uint32_t limit, std::uint32_t used) {
     return limit - std::min(limit, used);
   };
-  // Further copies take no slot there (WIRE 2.4).
+  // Further copies take no slot of the peer's early buffer (WIRE 2.4).
   if (flow.copies > 1 && flow.begun() == flow.packets) return limits::kEagerPackets;
   return std::min(left(limits::kEagerPackets, flow.begun()),
                   left(limits::kEarlySlotsPerPeer, kept));
@@ -113,7 +113,7 @@ void Sender::begin_copy(Round& round, FlowKind kind, Rank peer) {
   flow.cursor = order_.cursor(round, kind, peer, flow.grid);
 }
 
-// Appends one packet of the flow to `receiver`, addressed to it or to every rank.
+// Appends one packet of the flow to `receiver`. Its destination `to` is that rank or kEveryRank.
 void Sender::append_data(Instant now, Rank to, Round& round, FlowKind kind, Rank receiver,
                          const Place& place, TrainBuffer& out) {
   const SendFlow& flow = round.send(kind, receiver);
@@ -147,7 +147,7 @@ void Sender::append_parity(Instant now, Rank peer, Round& round, FlowKind kind, 
   ++state_.counters.parity_sent;
 }
 
-// Header without the packet's place.
+// Returns a header that lacks only the packet's place.
 wire::DataHeader Sender::header_in(const Round& round, FlowKind kind, const SendFlow& flow) const {
   wire::DataHeader header;
   header.round = round.number;
@@ -179,8 +179,8 @@ void Sender::write_data(Instant now, Rank to, Round& round, const wire::DataHead
 
 void Sender::note_sent(Round& round, FlowKind kind, Rank peer, std::uint32_t packets) {
   round.send(kind, peer).sent += packets;
-  // The header told the peer what a delayed report would tell, unless a receive of a message waits
-  // to be reported.
+  // The header told the peer what the delayed report would tell, so it need not be sent. But only a
+  // report tells that a receive was settled.
   Link& link = state_.links[peer];
   if (packets == 0 || link.point_unreported) return;
   link.report_at = Instant::infinite_future();
@@ -205,7 +205,7 @@ void Sender::end_pass(Instant now, Rank peer, Round& round, FlowKind kind, Train
     flow.end_due = true;
     state_.outbox.queue_control(peer);
   }
-  // The caller may be free to go now. It is told by on_wake(), outside of sending.
+  // The caller may be free to go now. on_wake() tells it, so that no callback comes during sending.
   if (!round.done && round.caller_may_go()) state_.timers.arm_round(round, now);
 }
 
@@ -273,16 +273,16 @@ void Sender::on_repair(Instant now, Rank from, const wire::Repair& repair, ByteS
   ++state_.counters.repair_requests;
   Round* round =
       state_.rounds.find(repair.kind, repair.round, repair.message_tag, from, /*as_sender=*/true);
-  // The peer may not know that we gave the collective up. No report tells that of messages.
+  // The peer may not know that we gave the collective up, so a report tells it.
   if (round == nullptr) {
     if (repair.kind != FlowKind::point && state_.rounds.may_have_given_up(repair.round))
       state_.queue_report(from);
     return;
   }
   if (!round->plan->phase(repair.kind).repairable) return;
-  // WIRE 5.5: a peer that asks has opened the operation. The report that said so may be lost, and a
-  // peer that heard the end of a pass multicast for others does not repeat it. Otherwise we would
-  // wait for the peer's report, and the peer for our answer.
+  // WIRE 5.5: a peer that asks has opened the operation, so its gate opens. Its report of that may
+  // be lost, and a peer that heard the pass end in multicast to others does not repeat it.
+  // Otherwise we would wait for the peer's report, and the peer for our answer.
   if (repair.kind != FlowKind::point)
     progress_.on_collectives(now, from, repair.round + 1, state_.links[from].peer_settled_below);
   SendFlow& flow = round->send(repair.kind, from);
@@ -308,9 +308,9 @@ void Sender::wake(Instant now, Round& round, FlowKind kind, Rank peer) {
   state_.outbox.queue_control(peer);
 }
 
-// WIRE 5.6: probes a peer that did not report that it opened the operation, while its unicast flow
-// waits for that. The peer may have heard the packets by multicast, closed the operation and said
-// so in a report that was lost. No datagram would mention the operation again.
+// WIRE 5.6: probes a peer while our unicast flow to it waits for a report that it opened the
+// operation. The peer may have heard the packets by multicast, closed the operation and said so in
+// a report that was lost. Without the probe, no datagram would mention the operation again.
 void Sender::ask_gated(Instant now, Round& round, FlowKind kind, Rank peer) {
   SendFlow& flow = round.send(kind, peer);
   if (flow.end_at == Instant::infinite_future()) return;

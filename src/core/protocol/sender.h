@@ -20,12 +20,13 @@ class Sender {
   void on_repair(Instant now, Rank from, const wire::Repair& repair, ByteSpan words);
   // Repeats the END of an open flow when that is due.
   void wake(Instant now, Round& round, FlowKind kind, Rank peer);
-  // Takes members that hold the others up out of the multicast pass. Their flows go on by unicast,
-  // from its position.
+  // Takes members that hold the others up out of the multicast pass. Their flows go on by unicast
+  // from the position of the pass.
   void wake_group(Instant now, Round& round, FlowKind kind);
 
-  // Share of the peers that have opened the oldest collective with data to send. While some have
-  // not, the others' links do not get the whole rate: all ranks would send to these few at once.
+  // Share of the peers that have opened the oldest collective for which data is to be sent. While
+  // some have not, the pacer lowers the rate: otherwise all ranks would send at once to the few
+  // that have.
   double ready_share() const;
   // Reason why this rank's flows with the peer wait, for diagnostics.
   enum class Hold : std::uint8_t {

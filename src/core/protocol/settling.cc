@@ -9,7 +9,7 @@
 namespace leeway::protocol {
 namespace {
 
-// Time after its deadline at which a stand-in ends if its client has not ended it.
+// How long after its deadline a stand-in ends if its client has not ended it.
 constexpr Duration kStandInPatience = std::chrono::milliseconds(5);
 
 }  // namespace
@@ -17,8 +17,8 @@ constexpr Duration kStandInPatience = std::chrono::milliseconds(5);
 void Settling::settle_send(Round& round, FlowKind kind, Rank peer) {
   SendFlow& flow = round.send(kind, peer);
   if (!flow.open()) return;
-  // The caller waits for a report that says whether the flow was used. An END asks for it (WIRE
-  // 4.3).
+  // The caller waits for a report that says whether the flow was used, so the flow stays open. An
+  // END asks for that report (WIRE 4.3).
   if (round.awaits_word(kind, flow)) {
     round.phase(kind).set_pass_over(flow, true);
     flow.end_due = true;
@@ -70,7 +70,7 @@ void Settling::settle_phase(Instant now, Round& round, FlowKind kind) {
 }
 
 void Settling::advance(Instant now, Round& round) {
-  // A message with a failure ends at fail_at: the contents of its flow were meant for another one.
+  // A failing message ends at fail_at, not here: the data of its flow belongs to another operation.
   if (round.ended || !round.failure.ok() || round.plan->stands_in) return;
   if (round.disputed_by != kNoRank && !round.done) return;  // the ranks may mean different calls
   for (const FlowKind kind : round.plan->active_kinds()) {
@@ -182,7 +182,7 @@ void Settling::cancel(Instant now, const Status& status, Cancelled which) {
 }
 
 void Settling::on_peer_left_round(Instant now, Round& round, Rank from) {
-  // No later report will say whether our contribution was used.
+  // The peer will send no report that says whether our contribution was used.
   if (round.plan->confirm_use) round.send(FlowKind::reduce, from).informed = true;
   for (const FlowKind kind : round.plan->active_kinds()) {
     settle_send(round, kind, from);
@@ -206,7 +206,7 @@ void Settling::end_abandoned(Instant now, Round& round, Rank peer) {
 }
 
 void Settling::on_deadline(Instant now, Round& round) {
-  // The rank that we wait for. Peers that still lack packets of the round are told of it below.
+  // The rank that we wait for. It is named to peers that still lack packets of the round.
   const Rank awaited = longest_silent(now, state_, round).peer;
   if (round.plan->point_send && round.done) return;  // run ahead: the caller counts on its arrival
   if (round.plan->point_send) give_message_up(round);
@@ -214,8 +214,8 @@ void Settling::on_deadline(Instant now, Round& round) {
     if (awaited != kNoRank) tell_failure(round, StatusCode::kDeadlineExceeded, {awaited});
     return end(round);
   }
-  // Unless a rank has not begun, the client of a stand-in knows better which rank it waits for, and
-  // ends the stand-in. A client that does not has not begun its call either.
+  // If no rank is absent, the client of a stand-in knows better which rank it waits for. So it gets
+  // some time to end the stand-in itself. If it does not, it has not begun its call either.
   const Rank absentee = absent(now, state_, round);
   if (round.plan->stands_in && absentee == kNoRank) {
     if (round.plan->tag.delivery != Delivery::Kind::exact) return;

@@ -1,5 +1,5 @@
 // Ends flows, phases and operations (README.md, steps 4 and 5), and keeps the failures that reports
-// tell. Other parts find out that something is over; only this part counts what is still open.
+// list. Other parts find out that something is over; only this part counts what is still open.
 #pragma once
 
 #include "protocol/endpoint_state.h"
@@ -21,7 +21,8 @@ class Settling {
 
   // Ends the round with this result. Tells peers of a failure, and which rank it names.
   void finish(Instant now, Round& round, const Status& status, const Blame& blame = {});
-  // Fails the round: a collective now, a message one tick later, once its peer could be told.
+  // Fails the round: a collective now, a message one tick later, so that its peer can be told
+  // before.
   void doom(Instant now, Round& round, const Status& status, const Blame& blame);
   // Ends an exact operation that failed at a peer (Round::told), because it cannot go on without
   // that peer.

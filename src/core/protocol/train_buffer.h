@@ -36,9 +36,9 @@ class TrainBuffer {
     datagrams_ = 0;
     closed_ = false;
   }
-  // Limits later trains of data to `bytes`, except a train of one datagram. The limit does not hold
-  // for control datagrams: a pacer's quantum may be shorter than the copies of one, which go in one
-  // train.
+  // Limits later trains of data to `bytes`, except a train of one datagram. Control datagrams
+  // ignore the limit: a pacer's quantum may be shorter than the copies of one of them, which go in
+  // one train.
   void limit(std::size_t bytes) { bytes_max_ = std::min(bytes, most_); }
   // Changes the address of the finished train.
   void readdress(Rank to) { train_.to = to; }

@@ -6,7 +6,7 @@
 namespace leeway::protocol {
 namespace {
 
-// Silence before a peer is suspect.
+// After this many time-outs of silence, and at least kSuspectMin, a peer is suspect and is probed.
 constexpr int kSuspectTimeouts = 4;
 constexpr Duration kSuspectMin = std::chrono::milliseconds(500);
 
@@ -52,8 +52,8 @@ Watch::Look Watch::look(Instant now, Instant heard_at, bool expected, const Roun
   next_at_ = silent_since_ + unsuspected;
   if (now < next_at_) return {.again_at = next_at_};
   if (!std::exchange(probing_, true)) probing_since_ = now;
-  // A process that was itself stopped finds all others silent when it comes back. It must not take
-  // them for dead before they had the time to answer.
+  // A process that was itself stopped finds all others silent when it goes on. It must give them
+  // time to answer before it takes them for dead.
   const Duration probed = patience - unsuspected;
   const Instant end = std::max(silent_since_ + patience, probing_since_ + probed / 2);
   if (now >= end) return {Look::Verdict::dead};

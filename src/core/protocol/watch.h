@@ -15,7 +15,8 @@ namespace leeway::protocol {
 class Watch {
  public:
   bool on() const { return on_; }
-  // Time since the first unanswered probe. A peer that is only late answers at once.
+  // Time since the first unanswered probe. It is short for a live peer, which answers even if its
+  // calls are late.
   Duration unanswered(Instant now) const {
     return on_ && probing_ ? now - probing_since_ : Duration(0);
   }
@@ -27,8 +28,8 @@ class Watch {
     Instant again_at = Instant::infinite_future();
   };
   // Call it when an operation has ended without something that the peer owes it. The peer is then
-  // watched until it speaks, even if no operation waits any more: many end by their deadlines long
-  // before the peer time-out.
+  // watched until it speaks, even if no operation waits any more. Lossy operations end by their
+  // deadlines long before the peer time-out.
   void keep() { kept_ = on_; }
   // `heard_at`: when the peer's process gave its last sign of life. `expected`: whether something
   // still is expected from it.

@@ -1,4 +1,4 @@
-// Receives from any rank: tags of messages that this process waits for, whoever sends them.
+// Tags for which receives from any rank wait, and the messages heard with them.
 #pragma once
 
 #include <cstdint>

@@ -9,8 +9,8 @@ namespace leeway::protocol {
 // Window without congestion control: enough for 100 Gb/s over 80 us. A larger one only moves the
 // queue from the sender to the receiver's socket buffer, and out of the cache.
 inline constexpr std::size_t kWindowBytesDefault = std::size_t{1} << 20;
-// Windows of all links of a paced rank together: 10 Gb/s over 50 ms. Each link keeps 64 bytes for
-// each datagram that it remembers.
+// Windows of all links of a paced rank together: 10 Gb/s over 50 ms. More would take much memory,
+// as each link keeps 64 bytes for each datagram that it remembers.
 inline constexpr std::size_t kPacedWindowsBytes = std::size_t{64} << 20;
 
 // Window to one of `peers` peers, whose system queues `receive_buffer_bytes` for all its senders
@@ -20,9 +20,9 @@ inline std::size_t window_bytes(std::size_t receive_buffer_bytes, std::size_t pe
   peers = std::max<std::size_t>(1, peers);
   const std::size_t share = receive_buffer_bytes / peers;
   if (!paced) return std::min(share, wanted != 0 ? wanted : kWindowBytesDefault);
-  // Paced data arrives as fast as a link carries it, not all at once. The buffer must hold the data
-  // that comes while its reader is busy, not all that is in flight. The controller's own window
-  // limits the data in flight.
+  // Paced data arrives as fast as a link carries it, not all at once. So the buffer must hold only
+  // the data that comes while its reader is busy, and the window may exceed the peer's share. The
+  // controller's own window limits the data in flight.
   const std::size_t most = std::max(share, kPacedWindowsBytes / peers);
   return wanted != 0 ? std::min(most, wanted) : most;
 }

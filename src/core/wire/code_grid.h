@@ -10,7 +10,7 @@
 
 namespace leeway::wire {
 
-// Code and row of a parity.
+// The code that a parity belongs to, and the parity's number (row) in that code.
 struct ParityPlace {
   std::uint32_t code = 0;
   std::uint32_t row = 0;  // < limits::kCodeParitiesMax
@@ -24,14 +24,14 @@ class CodeGrid {
       : packets_(packets), codes_((packets + limits::kCodePackets - 1) / limits::kCodePackets) {}
 
   constexpr std::uint32_t codes() const { return codes_; }
-  // Parities that a flow may have.
+  // Most parities that a flow may have.
   constexpr std::uint32_t parities_max() const { return codes_ * limits::kCodeParitiesMax; }
   constexpr ParityPlace parity(std::uint32_t number) const {
     return {number % codes_, number / codes_};
   }
 
   constexpr std::uint32_t code_of(PacketIndex index) const { return index.value % codes_; }
-  // Number of packets of a code. The flow's last packet, which may be shorter, is its code's last.
+  // Number of packets of a code. Its last packet may be the flow's last one, and therefore shorter.
   constexpr std::uint32_t size(std::uint32_t code) const {
     return (packets_ - code + codes_ - 1) / codes_;
   }

@@ -1,5 +1,5 @@
-// The settings of a codec that sender and receiver must share, as the 16 bits of an operation's
-// tag. WIRE 3.8.
+// The settings of a codec that sender and receiver must share, packed into 16 bits of an
+// operation's tag (WIRE 3.8).
 #pragma once
 
 #include <bit>
@@ -9,7 +9,7 @@
 
 namespace leeway::wire {
 
-// Bit 0 rotate, bits 1-2 draws - 1, bits 4-7 log2(group), bits 8-15 kept.
+// Packs bit 0 rotate, bits 1-2 draws - 1, bits 4-7 log2(group), bits 8-15 kept.
 constexpr std::uint16_t pack_settings(const CodecOptions& options) {
   const unsigned draws = options.draws - 1u;
   const auto group = static_cast<unsigned>(std::countr_zero(options.group));
@@ -17,7 +17,8 @@ constexpr std::uint16_t pack_settings(const CodecOptions& options) {
                                     (group & 15u) << 4 | (options.kept & 0xFFu) << 8);
 }
 
-// Unpacks another rank's settings for error texts. Settings that do not travel have their defaults.
+// Unpacks another rank's settings, for error texts. Options that pack_settings() does not pack keep
+// their defaults.
 constexpr CodecOptions unpack_settings(Codec codec, std::uint16_t settings) {
   CodecOptions options(codec);
   options.rotate = (settings & 1u) != 0;

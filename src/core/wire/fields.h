@@ -1,5 +1,5 @@
-// The order of bytes in a datagram: scalars, the prefix and its checksum. For the sources of this
-// room only.
+// The byte order of datagrams: scalars, the prefix and its checksum. Only packet.cc and report.cc
+// may include this file.
 #pragma once
 
 #include <bit>
@@ -16,7 +16,7 @@ static_assert(std::endian::native == std::endian::little,
               "put() and get()");
 
 inline constexpr std::size_t kChecksumOffset = 4;
-// Flags in the byte of the type.
+// Flags in the prefix byte that holds the type.
 inline constexpr std::uint8_t kPayloadNotSummed = 0x80;
 inline constexpr std::uint8_t kAsks = 0x40;
 
@@ -85,14 +85,14 @@ inline void seal(MutableByteSpan header, std::uint32_t payload_crc) {
   std::memcpy(header.data() + kChecksumOffset, &crc, sizeof(crc));
 }
 
-// Decodes an enumerator. Returns false if the byte is beyond `last` and has no name.
+// Decodes an enumerator. Returns false if the byte is larger than `last`, the highest enumerator.
 template <typename Enum>
 bool read_enum(std::uint8_t byte, Enum last, Enum& value) {
   value = static_cast<Enum>(byte);
   return byte <= static_cast<std::uint8_t>(last);
 }
 
-// Codec::automatic is never sent: ranks agree on a codec for it before an operation begins.
+// Codec::automatic is refused and never sent: ranks agree on a codec before an operation begins.
 inline bool read_codec(Reader& reader, Codec& codec) {
   return read_enum(reader.get<std::uint8_t>(), Codec::sparse, codec);
 }

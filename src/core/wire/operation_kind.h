@@ -1,4 +1,4 @@
-// The kinds of operations. Their numbers travel in OperationTag, so new ones go to the end.
+// The kinds of operations. Their numbers are sent in OperationTag, so new kinds go to the end.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ enum class OperationKind : std::uint8_t {
 inline constexpr int kOperationKinds = 15;
 static_assert(kOperationKinds == static_cast<int>(OperationKind::exchange) + 1);
 
-// The name that callers know: "all_reduce", "broadcast_parameters". "unknown" for any other value.
+// Returns the name that callers know, such as "all_reduce"; "unknown" for any other value.
 const char* to_string(OperationKind kind);
 
 }  // namespace leeway::wire

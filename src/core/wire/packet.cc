@@ -47,10 +47,11 @@ bool read_flow_facts(Reader& reader, Header& header) {
   return true;
 }
 
-// Flag in the byte of a data packet's `kind`.
+// Flag in the `kind` byte of a data header: DataHeader::goes_on.
 constexpr std::uint8_t kGoesOn = 0x80;
 
-// Returns whether the packet's place is in its flow, or in the parity behind it (WIRE 2.2, 2.10).
+// Returns whether index, position and goes_on fit a packet of the flow or a parity behind it (WIRE
+// 2.2, 2.10).
 bool is_placed(const DataHeader& header) {
   if (header.goes_on && (header.kind == FlowKind::point || header.attempt != 0)) return false;
   if (!header.is_parity()) {
@@ -62,8 +63,8 @@ bool is_placed(const DataHeader& header) {
          header.index.value - header.flow_packets < CodeGrid(header.flow_packets).parities_max();
 }
 
-// The field at offset 32 of data (WIRE 2.1). For a message, bit 31 is set in the last packet of a
-// pass, and the other bits are the tail.
+// The field at offset 32 of data (WIRE 2.1) holds the position. For a message it holds the tail in
+// bits 0 to 30 instead, and bit 31 is set in the last packet of a pass.
 constexpr std::uint32_t kLastOfPass = std::uint32_t{1} << 31;
 
 std::uint32_t position_field(const DataHeader& header) {

@@ -1,5 +1,5 @@
-// The datagram format: header structs, and the only code that knows byte order. Normative byte
-// tables: proto/README.md (paragraphs are cited as WIRE n).
+// The datagram format: header structs, their encoders and their decoders. The byte tables of
+// proto/README.md are normative; comments cite its paragraphs as WIRE n.
 //
 // Decoding is a total function over all byte strings: it returns the decoded datagram, or why it is
 // refused. Nothing here allocates, and no length read from the wire is used before it is checked
@@ -44,16 +44,16 @@ constexpr bool is_bare(PacketType type) {
          type == PacketType::alive;
 }
 
-// WIRE 1: the prefix of every datagram. The checksum is CRC32C over payload, then prefix and header
-// without the checksum field, so that a payload sent to many ranks is summed once. If the transport
-// keeps bytes intact, the checksum leaves the payload out.
+// WIRE 1: the prefix of every datagram. The checksum is CRC32C over the payload, then over prefix
+// and header without the checksum field. The payload comes first, so that its sum serves many
+// ranks. If the transport keeps bytes intact, the checksum leaves the payload out.
 struct Prefix {
   PacketType type = PacketType::data;
   std::uint32_t epoch = 0;  // nonce of this incarnation of the communicator
   Rank source = kNoRank;
   Rank destination = kNoRank;  // data and probes: kEveryRank where they are multicast
-  // Counts the datagrams of this link (ordered pair), or its source's multicast ones, from 1. In an
-  // `alive` it is the number of the probe that it answers.
+  // Number of the datagram on its path, or among its source's multicast datagrams, from 1 (WIRE
+  // 1.4, 1.5). In an `alive`: number of the probe that it answers.
   std::uint32_t sequence = 0;
   bool payload_summed = true;  // data: the checksum covers the payload too
   bool asks = false;           // data: the sender wants a report at once (WIRE 3.14)
@@ -61,7 +61,7 @@ struct Prefix {
 inline constexpr std::size_t kPrefixBytes = 20;
 
 // The phase of an operation that a flow belongs to. Collectives have a reduce phase (0) and a
-// spread phase (1). A message (send/recv) has one phase, and a number of its own per ordered pair.
+// spread phase (1). A message (send/recv) has one phase (2).
 enum class FlowKind : std::uint8_t { reduce = 0, spread = 1, point = 2 };
 inline constexpr int kFlowKinds = 3;
 
@@ -73,11 +73,11 @@ struct DataHeader {
   Codec codec = Codec::native;
   // 0 = first pass, k = answer to the k-th repair request of this flow
   std::uint16_t attempt = 0;
-  // Index in the shard. From flow_packets on it is parity number `index - flow_packets` (WIRE
+  // Index in the shard. From flow_packets on, it is flow_packets plus the number of a parity (WIRE
   // 2.10).
   PacketIndex index;
-  // Position in the sender's order of this pass. For a message only the last position travels;
-  // others read as 0.
+  // Position in the sender's order of this pass. For a message, the position of the last packet is
+  // sent; those of all others decode as 0.
   PacketPosition position;
   std::uint32_t flow_packets = 0;  // packets of the flow: n_i of the estimators
   float weight = 1.0f;             // reduce half: c_i
@@ -92,15 +92,15 @@ struct DataHeader {
   bool goes_on = false;
 
   bool is_parity() const { return index.value >= flow_packets; }
-  // WIRE 4.2: the packet replaces the END of the first pass.
+  // WIRE 4.2: returns true if this packet tells, as an END does, that the first pass is over.
   bool ends_first_pass() const {
     return attempt == 0 && position.value + 1 >= flow_packets && !goes_on;
   }
 };
 inline constexpr std::size_t kDataHeaderBytes = kPrefixBytes + 36;
 
-// The part of an operation's description that all ranks must agree about. Its enumerations are
-// bytes only inside this room: a decoder refuses a value that has no name (WIRE 3.1).
+// The part of an operation's description that all ranks must agree about. A decoder refuses a byte
+// that names no enumerator (WIRE 3.1), so a decoded tag holds only valid enumerators.
 struct OperationTag {
   OperationKind operation = OperationKind::all_reduce;
   DataType dtype = DataType::f32;
@@ -114,45 +114,43 @@ struct OperationTag {
   std::uint16_t codec_settings = 0;  // codec_settings.h
   std::uint16_t spread_settings = 0;
   std::uint64_t count = 0;  // elements, as the operation's documentation defines its size
-  // For uneven blocks a digest of their lengths, never 0; for even blocks 0. In an uneven
-  // all_to_all only the two ranks of a pair know a length, so its shape is kUnevenPairs. A report
-  // has the value of tell_pair() instead.
+  // Digest of the block lengths of an uneven operation, never 0; 0 for even blocks. In an uneven
+  // all_to_all, where no rank knows all lengths, kUnevenPairs, or in a report that of tell_pair().
   std::uint32_t shape = 0;
-  // How the call goes: the number of its slices over lanes, kBySites, or 0 if the operation goes as
-  // a whole.
+  // Number of slices in which the call goes over lanes. kBySites: it goes by sites. 0: as a whole.
   std::uint8_t parts = 0;
   bool confirm_use = false;
 
   friend bool operator==(const OperationTag&, const OperationTag&) = default;
 };
 
-// Value of `parts` for a collective that goes inside sites and between them.
+// Value of `parts` for a call by sites, whose legs run inside sites and between them.
 inline constexpr std::uint8_t kBySites = 15;
 
-// The shape of an uneven all_to_all.
+// Value of `shape` for an uneven all_to_all.
 inline constexpr std::uint32_t kUnevenPairs = 1;
 
-// For an uneven all_to_all, a report's entry tells its receiver two numbers (WIRE 3.11): `count` is
-// how many elements the reporter expects from the receiver, and `shape` - 2 how many it sends to
-// the receiver. kPairSendsMax stands for any larger number, too.
+// For an uneven all_to_all, a report's entry tells its receiver two numbers (WIRE 3.11). `count` is
+// how many elements the reporter expects from the receiver. `shape` - 2 is how many elements the
+// reporter sends to the receiver, at most kPairSendsMax.
 inline constexpr std::uint64_t kPairSendsMax = UINT32_MAX - 2;
 constexpr void tell_pair(std::uint64_t sends, std::uint64_t expects, OperationTag& tag) {
   tag.count = expects;
   tag.shape = static_cast<std::uint32_t>(sends < kPairSendsMax ? sends : kPairSendsMax) + 2;
 }
 
-// The tag of a message without dtype, codec, settings and count, which the caller sets.
+// Returns the tag of a message. The caller must still set dtype, codec, settings and count.
 constexpr OperationTag tag_of_message(bool sends) {
   return {.operation = sends ? OperationKind::send : OperationKind::recv};
 }
 
-// WIRE 2.5: the digest in every data packet. Ranks that mean different operations notice by it
-// before anything is summed. Both sides of a message have the same digest: it covers what both must
-// choose alike (type and codec), and not the count, which is the sender's to choose.
+// WIRE 2.5: the digest in every data packet. Ranks that mean different operations find different
+// digests, before anything is summed. Both sides of a message have the same digest: it covers what
+// both must choose alike (type and codec), but not the count, which the sender chooses.
 std::uint32_t digest(const OperationTag& tag, bool point_to_point);
 
-// One operation that is open at the reporting rank, or a collective that failed there. An operation
-// that is not listed is closed if its number is below the opened_below of its numbering.
+// An entry of a report: one operation that is open at the reporter, or a collective that failed
+// there. An operation without an entry is closed if the report counts it as opened (WIRE 3.4).
 struct OpenRound {
   std::uint32_t round = 0;
   bool point_to_point = false;
@@ -160,15 +158,15 @@ struct OpenRound {
   bool reduce_settled = false;    // the reporter needs no more from *you* in this phase
   bool spread_settled = false;    // likewise; (point to point) of the message
   std::uint32_t message_tag = 0;  // (point to point) the caller's tag
-  // For a message only operation, dtype, codec, its settings and count travel. A send's count is
-  // exact, a receive's is the most that it takes.
+  // Of a message only operation, dtype, codec, codec_settings and count are sent. A send's count is
+  // its length, a receive's is the longest message that it takes.
   OperationTag tag;
-  // For a collective: why it failed at the reporter, or kOk if it is open. For a message to you:
-  // kDeadlineExceeded if the reporter gave it up at its deadline; no other reason travels.
+  // For a collective: why it failed at the reporter, or kOk if it is open. For a message to you
+  // that the reporter gave up: kDeadlineExceeded after its deadline, or kMismatch (WIRE 3.17).
   StatusCode failure = StatusCode::kOk;
   Rank about = kNoRank;  // rank that the reporter's error names, or kNoRank
-  // For a failed collective of which the reporter was told: the rank where it failed first, for
-  // this reason; else kNoRank.
+  // If a collective failed at another rank first, for this reason, and the reporter was told: that
+  // rank. Otherwise kNoRank.
   Rank first = kNoRank;
   OperationTag other;  // (mismatch) the operation that rank `about` means
 
@@ -188,17 +186,17 @@ struct OpenedStream {
 inline constexpr std::size_t kOpenedStreamBytes = 8;
 
 // Number of the latest collectives for which a report tells whether the reporter missed your
-// contribution. A rank asks once a round is settled, and at most limits::kOpenRoundsMax are open.
+// contribution. It covers every round that waits for this word: limits::kOpenRoundsMax at most.
 inline constexpr std::uint32_t kMissedRounds = 24;
 
-// Bits of a time on the reporter's clock, in microseconds: it wraps after 16.7 s. Only differences
-// of such times matter, and they are as short as the time that a datagram waits in queues.
+// Bits of a time on the reporter's clock, in microseconds, so the time wraps after 16.7 s. That is
+// enough: the sender only compares how long datagrams waited in queues.
 inline constexpr std::uint32_t kArrivedBits = 24;
 constexpr std::uint32_t arrived_us(Instant at) {
   return static_cast<std::uint32_t>(at.ns / 1000) & ((std::uint32_t{1} << kArrivedBits) - 1);
 }
 
-// Value of a report's grant if only the window limits the datagrams in flight.
+// Value of Report::grant if nothing but the window limits the datagrams in flight.
 inline constexpr std::uint32_t kNoGrant = UINT32_MAX;
 
 // WIRE 3: reports are cumulative and idempotent. Any report replaces all earlier ones, so the next
@@ -207,7 +205,7 @@ struct Report {
   std::uint32_t largest_sequence = 0;  // newest of your datagrams that I saw
   std::uint32_t received = 0;          // how many of your datagrams I accepted (mod 2^32)
   std::uint32_t received_bytes = 0;    // bytes of the received ones (mod 2^32)
-  std::uint32_t delay_us = 0;          // since largest_sequence arrived
+  std::uint32_t delay_us = 0;          // time since datagram largest_sequence arrived
   // My clock when datagram largest_sequence arrived, < 2^kArrivedBits.
   std::uint32_t arrived_us = 0;
   std::uint32_t ect = 0;           // received ones with ECT(0) or ECT(1) (mod 2^32)
@@ -224,7 +222,7 @@ struct Report {
   std::uint32_t stream_count = 0;  // <= limits::kReportedStreamsMax
   std::array<OpenedStream, limits::kReportedStreamsMax> streams;
 
-  // Entries of `open` and `streams` that hold something.
+  // The entries of `open` and of `streams` that are in use.
   std::span<OpenRound> entries() { return std::span(open).first(open_count); }
   std::span<const OpenRound> entries() const { return std::span(open).first(open_count); }
   std::span<OpenedStream> opened_streams() { return std::span(streams).first(stream_count); }
@@ -232,8 +230,8 @@ struct Report {
     return std::span(streams).first(stream_count);
   }
 
-  // Returns how many receives are posted for your messages of a tag; nullopt if the report does not
-  // tell.
+  // Returns how many receives the reporter has posted for your messages of a tag; nullopt if the
+  // report does not tell.
   std::optional<std::uint32_t> messages_opened_below(std::uint32_t tag) const {
     if (tag == 0) return point_opened_below;
     for (const OpenedStream& stream : opened_streams()) {
@@ -250,11 +248,11 @@ struct Report {
   }
 };
 inline constexpr std::size_t kReportFixedBytes = kPrefixBytes + 36;
-// Additional bytes if anything came with ECN.
+// Bytes of `ect` and `ce`, which are sent unless both are 0.
 inline constexpr std::size_t kReportMarksBytes = 8;
-// Additional bytes if the reporter's host dropped datagrams or limits the datagrams in flight.
+// Bytes of `grant` and `host_drops`, which are sent if either is set.
 inline constexpr std::size_t kReportHostBytes = 6;
-// Length of the whole datagram.
+// Returns the length of the whole datagram.
 std::size_t report_bytes(const Report& report);
 std::size_t entry_bytes(const OpenRound& round);
 
@@ -283,10 +281,10 @@ struct Repair {
 };
 inline constexpr std::size_t kRepairFixedBytes = kPrefixBytes + 20;
 
-// WIRE 10.2: a datagram that tests whether its own length passes, and the answer to it. The prefix'
-// `sequence` is the sender's number of the probe, and not a number of the path.
+// WIRE 10.2: a datagram that tests whether its own length passes, or the answer to it. The prefix's
+// `sequence` counts the probes of the sender, not the datagrams of the path.
 struct Size {
-  // WIRE 10.4: with `mine` and `yours` a communicator's ranks agree about its size.
+  // WIRE 10.4: by `mine` and `yours`, ranks agree on the length of a communicator's datagrams.
   enum class Role : std::uint8_t { probe = 0, answer = 1, mine = 2, yours = 3 };
   Role role = Role::probe;
   // probe, answer: length of the probe. mine, yours: the longest datagram that all of the sender's
@@ -295,8 +293,8 @@ struct Size {
 };
 inline constexpr std::size_t kSizeBytes = kPrefixBytes + 4;
 
-// WIRE 10.6: a part of a datagram that is too long for its path. The prefix is that of the
-// datagram, except for type and checksum.
+// WIRE 10.6: a part of a datagram that is too long for its path. The piece has the prefix of that
+// datagram, with another type and checksum.
 struct Piece {
   std::uint16_t whole = 0;   // bytes of the datagram
   std::uint16_t offset = 0;  // place of the content in the datagram; multiple of its length
@@ -304,7 +302,7 @@ struct Piece {
 inline constexpr std::size_t kPieceHeaderBytes = kPrefixBytes + 4;
 inline constexpr std::size_t kPiecesMax = 64;
 
-// Reasons to refuse a datagram. A refusal is counted by reason, and neither asserted nor answered.
+// Reasons to refuse a datagram. Refused datagrams are counted by reason and not answered.
 enum class Refusal : std::uint8_t {
   none = 0,
   truncated,
@@ -318,7 +316,7 @@ enum class Refusal : std::uint8_t {
   field
 };
 inline constexpr int kRefusals = 10;
-// By Refusal, as metrics and counters name them.
+// Names of the refusals in metrics and counters, indexed by Refusal.
 inline constexpr std::array<const char*, kRefusals> kRefusalNames = {
     "",         "truncated", "oversized", "magic",     "version",
     "checksum", "type",      "epoch",     "misrouted", "field"};
@@ -329,19 +327,20 @@ struct Expectation {
   int size = 0;
 };
 
-// Returns the communicator that a datagram names, unverified; nullopt if it is too short.
+// Returns the epoch in the prefix, which names a communicator; nullopt if the datagram is too
+// short. Verifies nothing.
 std::optional<std::uint32_t> epoch_of(ByteSpan datagram);
 
-// Returns whether a datagram claims to be for the receiving process, and not for one communicator:
-// it is a size or a piece (WIRE 10). Unverified.
+// Returns whether a datagram is for the receiving process as a whole and not for one communicator:
+// a size or a piece (WIRE 10). Nothing else is verified.
 bool is_for_process(ByteSpan datagram);
 
 // Reads the prefix and verifies magic, version, type and length, but neither checksum nor routing.
-// An observer learns from it what a datagram claims to be.
+// Observers use it to learn what a datagram claims to be.
 Refusal peek_prefix(ByteSpan datagram, Prefix& out);
 
-// Reads the prefix and verifies magic, version, checksum, lengths and (if `expect` is given) epoch
-// and routing.
+// Reads the prefix and verifies magic, version, checksum and lengths; with `expect`, also epoch,
+// source and destination.
 Refusal decode_prefix(ByteSpan datagram, const Expectation* expect, Prefix& out);
 
 // The decoders by type follow; call them after decode_prefix() accepted the datagram. `payload`
@@ -352,22 +351,22 @@ Refusal decode_end(ByteSpan datagram, End& out);
 // `words` aliases the datagram (unaligned, little-endian).
 Refusal decode_repair(ByteSpan datagram, Repair& out, ByteSpan& words);
 Refusal decode_size(ByteSpan datagram, Size& out);
-// `content` aliases the datagram. All pieces of a datagram have equally long content; the last one
-// may end in padding.
+// `content` aliases the datagram. All pieces of one datagram have content of the same length; the
+// last piece may end in padding.
 Refusal decode_piece(ByteSpan datagram, Piece& out, ByteSpan& content);
 
-// Encoders write a datagram with its checksum, except for the payload of data, and return the
-// number of bytes written. `out` has room for these bytes, as many as report_bytes() or the
-// constants above say. `payload_crc` is used only with prefix.payload_summed.
+// An encoder writes a datagram with its checksum, but without the payload of data, and returns the
+// number of bytes written. `out` must have room for them: report_bytes(), or a constant above.
+// `payload_crc` is used only with prefix.payload_summed.
 std::size_t encode_data(const Prefix&, const DataHeader&, std::uint32_t payload_crc,
                         MutableByteSpan out);
 std::size_t encode_report(const Prefix&, const Report&, MutableByteSpan out);
 std::size_t encode_end(const Prefix&, const End&, MutableByteSpan out);
 std::size_t encode_repair(const Prefix&, const Repair&, std::span<const std::uint64_t> words,
                           MutableByteSpan out);
-// A probe fills `out` to its length with zeros.
+// A probe is padded with zeros to size.bytes, for which `out` must have room.
 std::size_t encode_size(const Prefix&, const Size&, MutableByteSpan out);
-// The content lies behind the header already: `out` is the piece.
+// `out` is the whole piece. The content must lie behind the header's place already.
 void encode_piece(const Prefix&, const Piece&, MutableByteSpan out);
 std::size_t encode_bare(const Prefix&, MutableByteSpan out);  // is_bare(prefix.type)
 

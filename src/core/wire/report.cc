@@ -1,4 +1,4 @@
-// Reports (WIRE 3), and the descriptions of operations that they hold.
+// Encodes and decodes reports (WIRE 3), and the descriptions of operations that they hold.
 #include <utility>
 
 #include "base/contracts.h"
@@ -16,13 +16,13 @@ std::uint8_t settled_flags(const OpenRound& round) {
       (round.failed() ? 16 : 0));
 }
 
-// Flag in the byte of a tag's spread_codec.
+// Bit in the byte of a tag's spread_codec: OperationTag::confirm_use.
 constexpr std::uint8_t kConfirmsUse = 0x80;
 
-// Flag in the byte of a report's open_count.
+// Bit in the byte of a report's open_count: Report::heard_goodbye.
 constexpr std::uint32_t kHeardGoodbye = 0x80;
 
-// Flags in the byte of a report's stream_count.
+// Bits in the byte of a report's stream_count: the optional fields that follow.
 constexpr std::uint32_t kTellsMarks = 0x80;
 bool tells_marks(const Report& report) {
   return (report.ect | report.ce) != 0;
@@ -74,7 +74,7 @@ void write_open_round(Writer& writer, const OpenRound& round) {
   if (round.failure == StatusCode::kMismatch) write_tag(writer, round.other);
 }
 
-// Returns false if a value has no name.
+// Returns false if a byte names no enumerator.
 bool read_tag(Reader& reader, OperationTag& tag) {
   const auto operation = reader.get<std::uint8_t>();
   bool known = read_enum(operation & 15, OperationKind::split, tag.operation);

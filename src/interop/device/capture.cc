@@ -9,7 +9,7 @@
 
 namespace leeway::device {
 
-// An operation that a graph keeps. Each replay resets its words; a stream writes and waits for 1.
+// An operation that a graph keeps. Each replay sets its words to 0; then 1 means "reached".
 struct Capture::Operation {
   static constexpr std::uint32_t kReached = 1;
 
@@ -90,8 +90,8 @@ Result<Capture::Where> Capture::where(cuda::Stream stream) const {
   return out;
 }
 
-// Makes the first stream wait for the others, and for the inputs of the lane's last operation in
-// this graph. So all ranks begin these operations in one order.
+// Makes the transfer's first stream wait for its others, and for the inputs of the lane's last
+// operation in this graph. So all ranks begin the graph's operations in one order.
 Status Capture::join_streams(const Transfer& transfer, const Where& where) {
   const Driver& driver = stager_.driver_;
   Lane& lane = *transfer.lane;
@@ -196,8 +196,8 @@ Status Capture::outputs(const Transfer& transfer, const Operation& operation) {
 
 Status Capture::run(std::span<const Transfer> transfers) {
   std::vector<const Operation*> operations;
-  // Enqueues the inputs of all transfers first, then the sums of all, because a sum may wait for
-  // another lane's input.
+  // Enqueues the inputs of all transfers before any sum, because a sum may wait for another lane's
+  // input.
   for (const Transfer& one : transfers) {
     const ContextScope scope(stager_.driver_, one.lane->device().context());
     const auto graph = where(one.streams.front());

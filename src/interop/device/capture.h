@@ -1,9 +1,9 @@
 // Enqueues one call's work on streams that are being captured into a graph.
 //
-// For each operation a graph has a host function that says "this operation begins again", copies to
-// staging, waits for words, and copies back; or kernels in the place of copies. Every replay is a
-// new operation to the network. Staging and words belong to the operation, and live as long as the
-// graph.
+// For each operation a graph has a host function that announces a replay, copies to staging, waits
+// for progress words (signal.h), and copies back; or kernels in place of the copies. Every replay
+// is a new operation to the network. Staging and words belong to the operation, and live as long as
+// the graph.
 #pragma once
 
 #include <span>
@@ -24,7 +24,7 @@ class Capture {
  private:
   struct Operation;
 
-  // The graph and the capture of a stream.
+  // The graph that captures a stream, and the capture's id.
   struct Where {
     cuda::Graph graph = nullptr;
     unsigned long id = 0;

@@ -36,7 +36,7 @@ inline constexpr Code kNotInitialized = 3;
 inline constexpr Code kInvalidContext = 201;
 inline constexpr Code kNotSupported = 801;
 
-// Requested version of each function's signature.
+// Version of CUDA whose signatures are requested, for each function.
 inline constexpr int kVersion = 12000;
 
 // CUpointer_attribute.

@@ -15,16 +15,16 @@ namespace leeway::device {
 
 class Device {
  public:
-  // First length of the ring. Steps of ordinary operations have 4 MiB at most, so that copies,
-  // network and copies back of several overlap.
+  // First length of the ring. An ordinary step has at most 4 MiB, so several fit and their copies
+  // and network transfers overlap.
   static constexpr std::size_t kRingBytes = std::size_t{32} << 20;
   // Longest ring. The ring grows for steps that cannot be divided, such as a group's messages.
   static constexpr std::size_t kRingBytesMax = std::size_t{8} << 30;
 
   Device(const Driver& driver, DeviceContext context)
       : driver_(driver), context_(context), signals_(driver) {}
-  // Call it, and all functions below, within a ContextScope, and with the stager's mutex. If
-  // streams refuse to wait for values, stream_waits() is false afterwards.
+  // Call set_up() and all functions below within a ContextScope and with the stager's mutex. Sets
+  // stream_waits() to false if streams refuse to wait for values.
   Status set_up(std::size_t ring_bytes);
 
   const Driver& driver() const { return driver_; }
@@ -32,10 +32,10 @@ class Device {
   int ordinal() const { return context_.ordinal; }
   // Returns whether cuStreamWaitValue32 and the like work.
   bool stream_waits() const { return stream_waits_; }
-  // An event for one record and wait at a time.
+  // An event for a record and the waits for it, within one call.
   cuda::Event event() const { return event_; }
 
-  // A step's part of the ring.
+  // A step's memory in the ring, and its signal.
   struct Block {
     std::byte* memory = nullptr;
     cuda::Address mapped = 0;  // its address for streams
@@ -43,12 +43,11 @@ class Device {
     std::size_t ring = 0;
     Ring::Lease lease;
   };
-  // Returns nullopt if there is no place, as Ring::place() does. The block's signal is for this use
-  // of it.
+  // Returns nullopt if the ring has no room; `over` is as for Ring::place().
   Result<std::optional<Block>> place(std::size_t bytes, std::vector<Signal>& over);
-  // Call it when the work that ends the use is enqueued.
+  // Call it when the last work that uses the block is enqueued; others may then take its memory.
   void close(const Block& block);
-  // Makes a new ring that replaces the present one, for at least this many bytes at once.
+  // Replaces the ring by a new one that can hold a block of at least this many bytes.
   Status grow(std::size_t bytes);
   std::size_t ring_bytes() const { return rings_.back().ring.bytes(); }
 
@@ -62,7 +61,7 @@ class Device {
     cuda::Event captured = nullptr;
   };
   Result<Streams> take_streams();
-  // The same as unkeep().
+  // Takes streams back, as unkeep() does memory.
   void give_back(const Streams& streams);
 
  private:

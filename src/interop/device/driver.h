@@ -1,5 +1,5 @@
-// The CUDA driver, if there is one: libcuda.so.1 by dlopen, its functions by cuGetProcAddress. The
-// CUDA runtime is never used: programs bring their own version of that.
+// The CUDA driver, if there is one: libcuda.so.1 by dlopen, its functions by cuGetProcAddress.
+// Leeway never uses the CUDA runtime, because programs bring their own version of it.
 #pragma once
 
 #include <string>

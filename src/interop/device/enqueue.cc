@@ -12,11 +12,10 @@ namespace {
 
 using std::chrono::microseconds;
 
-// A step with kernels takes thirteen entries of the driver's queues; one with copies takes six at
-// most.
+// A step with kernels takes thirteen entries of the driver's queues, one with copies six at most.
 constexpr int kStepsForKernels = 3;
 
-// The steps of each lane, by the order of the transfers.
+// A step and its transfer. A sequence has the steps of one lane, in the order of the transfers.
 struct Part {
   const Transfer* transfer;
   const Step* step;
@@ -57,7 +56,8 @@ void Enqueue::wait_here(const Condition& condition) {
 }
 
 Status Enqueue::run(std::span<const Transfer> transfers) {
-  // Must come before the first stream waits for us, because several transfers may share a stream.
+  // Must come before any stream waits for the network: transfers may share a stream, and inputs
+  // would then wait for that, too.
   for (const Transfer& one : transfers) {
     if (Status status = wait_for_streams(one); !status.ok()) return status;
   }
@@ -115,8 +115,8 @@ Result<Device::Block> Enqueue::place(const Lane& lane, std::size_t bytes) {
     const auto block = device.place(bytes, over_);
     if (!block.ok()) return block.status();
     if (*block) return **block;
-    // A row of this call, its present row, or a call that waits without the mutex holds the memory
-    // that is needed.
+    // Either a row of this call holds the memory, and its oldest row can be closed; or the present
+    // row, or a call that waits without the mutex, holds it, and the ring grows.
     Status status = rows_.empty() ? device.grow(bytes) : close_oldest();
     if (!status.ok()) return status;
   }
@@ -132,7 +132,7 @@ Status Enqueue::wait_until_settled(Lane& lane, const Signal& earlier) {
   if (Status status = wait_for_word(driver, lane.inputs(), earlier, &Words::released);
       !status.ok() || earlier.ready())
     return status;
-  // After an abort, `released` may come before the copy into staging has ended.
+  // After an abort, `released` may come before the copy into staging ends, so this waits for both.
   return wait_for_word(driver, lane.inputs(), earlier, &Words::ready);
 }
 
@@ -237,7 +237,7 @@ Status Enqueue::wait_for_room(Lane& lane) {
   auto& steps = lane.in_flight_;
   while (!steps.empty() && steps.front().settled()) steps.pop_front();
   if (steps.size() < kStepsInFlightMax) return Status();
-  // Enqueues everything that the oldest step needs of this call.
+  // The oldest step may need work of this call that is not enqueued yet.
   if (Status status = close_all(); !status.ok()) return status;
   const Signal oldest = steps.front();
   wait_here([&] { return oldest.settled(); });

@@ -1,10 +1,10 @@
 // Enqueues one call's work.
 //
-// Steps of several lanes go side by side: the first step of every lane, then the second of every
-// lane. Inputs of as many rows as the ring holds come first, so that the copies of several steps
-// overlap. Then the output of the oldest row makes room for the input of the next. Kernels that sum
-// are enqueued for all open rows before the first output, because outputs wait for other ranks'
-// sums.
+// Row i has the i-th step of every lane, and rows are enqueued one after the other, so that lanes
+// go side by side. Inputs of as many rows as the ring holds come first, so that the copies of
+// several steps overlap. Then the output of the oldest row makes room for the input of the next.
+// Kernels that sum are enqueued for all open rows before the first output, because outputs wait for
+// other ranks' sums.
 #pragma once
 
 #include <deque>
@@ -47,7 +47,7 @@ class Enqueue {
   // Releases the mutex, and waits until the condition is true.
   template <typename Condition>
   void wait_here(const Condition& condition);
-  // Makes the device's context current.
+  // Makes the lane's device current, and returns it.
   Device& enter(const Lane& lane);
 
   Stager& stager_;

@@ -11,11 +11,11 @@ namespace {
 
 using std::chrono::microseconds;
 
-// Number of looks without result before the thread sleeps between looks. They take about 20 us,
-// which is less than a small operation.
+// Number of vain looks before the thread sleeps between looks. They take about 20 us, which is less
+// than a small operation.
 constexpr int kLooks = 100;
-// Longest pause. A stream may be busy for milliseconds before it reaches us; the thread then costs
-// 2 % of a core.
+// Longest sleep between looks. The thread then takes 2 % of a core, while a stream may be busy for
+// milliseconds before it writes our word.
 constexpr microseconds kPauseMax{50};
 
 void pause_after(int looks) {

@@ -23,8 +23,8 @@ struct Pending {
   std::shared_ptr<StepKernels> kernels;
 };
 
-// The steps of one communicator on one device. They begin in the order in which they were enqueued.
-// Those of graphs begin in the order in which their streams reach them.
+// The steps of one communicator on one device. They begin in the order in which they were enqueued,
+// and steps of graphs in the order in which streams reach them.
 class Lane {
  public:
   // `inputs`: a stream for copies into staging. `captured`: an event. Both belong only to this
@@ -51,9 +51,9 @@ class Lane {
   std::deque<Pending> replayed_;
   bool listed_ = false;
   bool ended_ = false;
-  // State of Enqueue, under the stager's mutex: steps that are enqueued, and perhaps not released.
+  // State of Enqueue, under the stager's mutex: steps whose outputs may not have been copied yet.
   std::deque<Signal> in_flight_;
-  // State of Capture: the last operation in the graph that is being captured.
+  // State of Capture: the capture of the lane's last operation, and an event behind its inputs.
   unsigned long captured_in_ = 0;
   const cuda::Event captured_;
 };
@@ -67,13 +67,13 @@ class Progress {
   // thread; steps that did not begin are dropped then.
   Status start();
   void add(const std::shared_ptr<Lane>& lane, Pending step);
-  // Call it when a graph's stream reaches an operation. A host function may call it: it never
-  // blocks.
+  // Adds the steps of an operation that a graph's stream has reached. Never blocks, so a host
+  // function may call it.
   void add_replay(const std::shared_ptr<Lane>& lane, const std::vector<Pending>& steps);
   // Drops all steps that did not begin, and those that are added later. Streams that wait for them
   // go on.
   void end(Lane& lane);
-  // Waits until all steps that calls added have begun.
+  // Waits until all steps from add() have begun, but not those of graphs.
   void wait_begun(const Lane& lane);
 
  private:

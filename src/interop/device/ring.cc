@@ -23,8 +23,8 @@ std::optional<Ring::Lease> Ring::place(std::size_t bytes, const Signal& signal,
   for (; last != entries_.end() && last->first < end; ++last) {
     if (!last->second.closed) return std::nullopt;
   }
-  // Remains of the first and the last entry keep their signals: a lane that gets them later has to
-  // wait for these, too.
+  // What is left of partly covered entries keeps their signals: a later lease there has to wait for
+  // them, too.
   Entries rests;
   for (auto one = first; one != last; ++one) {
     over.push_back(one->second.signal);

@@ -1,8 +1,8 @@
 // Places the staging memory of steps in a ring. Arithmetic only.
 //
-// Leases are given one behind the other and end in any order. A lease is closed once the work that
-// ends it is enqueued. A new lease may reuse only the memory of closed leases, and its owner first
-// waits for their signals.
+// Leases lie one behind the other and end in any order. close() says that the last work that uses a
+// lease is enqueued. A new lease takes memory of closed leases only, and its owner first waits for
+// their signals.
 #pragma once
 
 #include <cstddef>
@@ -27,14 +27,13 @@ class Ring {
     std::size_t offset = 0;
     std::uint64_t number = 0;
   };
-  // Gives a lease. `over` gets the signals of all leases that had any of this memory last. Returns
-  // nullopt, without a change, if a lease that is not closed is in the way, or if the ring is
-  // smaller.
+  // Gives a lease. `over` gets the signals of the leases that had this memory before. Returns
+  // nullopt and changes nothing if a lease there is not closed, or if the ring is too short.
   std::optional<Lease> place(std::size_t bytes, const Signal& signal, std::vector<Signal>& over);
   void close(const Lease& lease);
 
  private:
-  // Memory and its last owner: a lease, or the rest of a lease after later ones took parts of it.
+  // A piece of the ring and its last owner: a lease, or what is left of one after later leases.
   struct Entry {
     std::size_t end = 0;
     Signal signal;

@@ -17,8 +17,8 @@ struct alignas(64) Words {
   std::uint32_t ready = 0;     // written by a stream: the input is in staging
   std::uint32_t done = 0;      // written by the host: the network is done with the staging
   std::uint32_t released = 0;  // written by a stream: the output is in its place
-  // For steps with kernels (transfer.h).
-  // Written by a stream: the input may be read, and the staging belongs to the step.
+  // For steps with kernels (transfer.h). `reached` is written by a stream: the input may be read,
+  // and the staging belongs to the step.
   std::uint32_t reached = 0;
   std::uint32_t begun = 0;    // written by the host: staging says what to encode
   std::uint32_t landed = 0;   // written by the host: the contributions are in staging
@@ -28,8 +28,8 @@ using Word = std::uint32_t Words::*;
 
 // One use of a line of words.
 //
-// The host writes one of two values. Kernels that find value() do what staging says. Kernels that
-// find the next value do nothing, because that step was dropped. Both values satisfy waits.
+// The host writes value() for a step that goes on, and value() + 1 for one that was dropped. Both
+// end waits. Kernels do what staging says only if they find value().
 class Signal {
  public:
   // Difference of values from one use of a line to the next.
@@ -81,8 +81,9 @@ struct Pinned {
   cuda::Address mapped = 0;
   std::size_t bytes = 0;
 };
-// The memory is never freed: freeing pinned memory waits for all streams, and one may wait for us.
-// Returns kResourceExhausted if the limit of locked memory is reached, or no memory is left.
+// Allocates memory that is never freed: freeing pinned memory waits for all streams, and a stream
+// may wait for the calling thread. Returns kResourceExhausted if the limit of locked memory is
+// reached, or no memory is left.
 Result<Pinned> allocate_pinned(const Driver& driver, std::size_t bytes);
 
 // The lines of one device. A line is used again when its last use is settled.

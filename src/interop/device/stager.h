@@ -1,7 +1,7 @@
 // Operations on device memory: copies to pinned staging, the network, copies back, in the order of
 // the user's streams. All of CUDA's work is enqueued inside the call. Other threads do the
-// network's part; they only read and write words of pinned memory. README.md says why no order of
-// that can block.
+// network's part; they only read and write words of pinned memory. README.md says why these waits
+// cannot deadlock.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@ class Stager {
  public:
   explicit Stager(const Driver& driver, std::size_t ring_bytes = Device::kRingBytes)
       : driver_(driver), ring_bytes_(ring_bytes) {}
-  // Lives as long as the process, because streams write to its memory.
+  // Must live as long as the process, because streams write to its memory.
   Stager(const Stager&) = delete;
   Stager& operator=(const Stager&) = delete;
 
@@ -38,8 +38,8 @@ class Stager {
   // captured into a graph, and nothing began.
   Result<bool> enqueue(std::span<const Transfer> transfers);
 
-  // Drops the lane's steps that did not begin, and all later ones: every stream that waits for one
-  // goes on. The network ends those that began.
+  // Drops the lane's steps that did not begin, and all later ones, so that streams that wait for
+  // them go on. Steps that began end with their operations.
   void end(Lane& lane) { progress_.end(lane); }
   // Waits until all steps that were enqueued have begun, or the lane was ended.
   void wait_begun(const Lane& lane) { progress_.wait_begun(lane); }

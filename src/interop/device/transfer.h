@@ -24,7 +24,7 @@ struct Copy {
   std::size_t pitch = 0;  // distance from row to row, in memory
 };
 
-// Where one run of a step takes place.
+// Memory and signal of one run of a step.
 struct Site {
   std::byte* staging = nullptr;
   cuda::Address mapped = 0;  // address of the staging for kernels
@@ -34,21 +34,21 @@ struct Site {
 // Kernels in the place of a step's copies. The network gets encoded elements, and nothing else goes
 // over the bus. Only for devices whose streams wait for values (Device::stream_waits()).
 //
-// encode(), reduce() and decode() are called once, inside the user's call. Each enqueues work of
-// which the contents are known later: kernels read them from staging. If the word that they wait
-// for does not have the signal's value(), they do nothing.
+// encode(), reduce() and decode() are called once, inside the user's call, and enqueue kernels.
+// These run when the host has written a word, and read from staging what to do. They do nothing if
+// the word is not the signal's value().
 class StepKernels {
  public:
   virtual ~StepKernels() = default;
-  // Called when `begun` is set: encodes the input to staging.
+  // Enqueues kernels that encode the input to staging. They run after `begun`.
   virtual Status encode(const Site& site, cuda::Stream stream) = 0;
-  // Called when `landed` is set: sums the contributions of all ranks, and encodes the sum to
-  // staging.
+  // Enqueues kernels that sum all ranks' contributions and encode the sum to staging. They run
+  // after `landed`.
   virtual Status reduce(const Site& site, cuda::Stream stream) = 0;
-  // Called when `done` is set: decodes other ranks' sums to their places.
+  // Enqueues kernels that decode other ranks' sums to their places. They run after `done`.
   virtual Status decode(const Site& site, cuda::Stream stream) = 0;
-  // The network's part, as Step::run, from the moment when the input may be read. It tells begun,
-  // landed and done of the signal, or drops the signal.
+  // The network's part, called when the input may be read. Like Step::run it does not block. It
+  // tells `begun`, `landed` and `done`, or drops the signal.
   virtual void run(const Site& site) = 0;
 };
 
@@ -64,11 +64,11 @@ struct Step {
   std::shared_ptr<StepKernels> kernels = nullptr;  // if null, copies and `run` are used
 };
 
-// An operation, or several operations that are one to the network.
+// A call on one lane, cut into steps. A group's messages are one call.
 struct Transfer {
   std::shared_ptr<Lane> lane;
-  // The streams that the operation waits for, and that wait for it. There is at least one; the
-  // output is copied on the first.
+  // Streams for which the operation waits, and which wait for it; at least one. The first also
+  // copies the output.
   std::vector<cuda::Stream> streams;
   std::vector<Step> steps;
 };

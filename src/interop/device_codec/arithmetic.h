@@ -63,8 +63,8 @@ LEEWAY_GPU std::uint32_t magnitude_bits(float value) {
 }
 
 // Finds the largest magnitude of some floats. Bits are compared as integers, so that infinities and
-// NaN are the largest. Signed integers find the largest positive float, and unsigned ones the
-// largest negative float, so no sign has to be removed from a float.
+// NaN are the largest. The largest signed integer is the largest positive float and the largest
+// unsigned one the largest negative float, so no sign has to be removed.
 class LargestMagnitude {
  public:
   LEEWAY_GPU void add(std::uint32_t bits) {
@@ -96,12 +96,10 @@ LEEWAY_GPU std::uint32_t largest_magnitude(const Slice& slice) {
 // bits are that integer.
 inline constexpr float kOntoIntegers = 0x1p23f;
 
-// Returns the code of a magnitude of E2M1 below 2^7, in units of 2^-fraction_bits and to the
-// nearest unit. Code and fraction are one integer, in the last 16 bits of a float from
-// kOntoIntegers up. It may be above the largest code, 7. As a function of the value, the code is
-// three straight pieces, each flatter than the one before, so the code is the least of three lines.
-// Rounding keeps the order of values, so lines may be rounded first. The order of positive floats
-// is the order of their bits.
+// Returns the E2M1 code of a magnitude below 2^7, in units of 2^-fraction_bits and to the nearest
+// unit: the low 16 bits of the result. It may exceed the largest code, 7. The code is the least of
+// three straight lines in the value, each flatter than the one before. Lines may be rounded before
+// they are compared, since rounding keeps order. Positive floats have the order of their bits.
 template <int fraction_bits>
 LEEWAY_GPU std::uint32_t e2m1_sum(float magnitude) {
   constexpr auto kUnit = static_cast<float>(1 << fraction_bits);
@@ -114,8 +112,8 @@ LEEWAY_GPU std::uint32_t e2m1_sum(float magnitude) {
   return smaller(smaller(below_two, below_four), above);
 }
 
-// The same for any other format and any finite magnitude, without kOntoIntegers. Saturates at the
-// largest finite code.
+// The same for any other format and any finite magnitude. The whole result is the code. Saturates
+// at the largest finite code.
 template <Minifloat element, int fraction_bits>
 LEEWAY_GPU std::uint32_t fine_code(float magnitude) {
   // Adds a power of two under which the last bit of the sum is worth one unit.
@@ -134,7 +132,7 @@ LEEWAY_GPU std::uint32_t fine_code(float magnitude) {
 // The largest magnitude that e2m1_codes() takes, in units of the scale.
 inline constexpr float kE2m1Most = 64.0f;
 
-// The factor on elements (block_scale.h).
+// BlockScale::inverse and rest (block_scale.h).
 struct Inverse {
   float inverse = 1.0f;
   float rest = 0.0f;
@@ -147,7 +145,8 @@ LEEWAY_GPU float over_scale(float value, const Inverse& scale) {
   return value * scale.inverse;
 }
 
-// Codes of E2M1. Two elements share a word until they are codes, which halves the instructions.
+// Returns E2M1 codes. Two elements share a word until they are packed, which halves the
+// instructions.
 template <bool stochastic, bool rests>
 LEEWAY_GPU SliceCodes<4> e2m1_codes(const Slice& slice, const Inverse& scale,
                                     const PhiloxCounter& random) {
@@ -156,8 +155,8 @@ LEEWAY_GPU SliceCodes<4> e2m1_codes(const Slice& slice, const Inverse& scale,
   // Bit of a code's sign in half a word.
   constexpr int kSignAt = kFractionBits + 3;
   constexpr std::uint32_t kSigns = std::uint32_t{0x00010001} << kSignAt;
-  // Elements i and i + 2: their codes are in the low bits of two bytes. These are bytes 0 and 2, or
-  // 1 and 3 if there are fractions below.
+  // Returns the codes of elements i and i + 2 in the low bits of bytes 0 and 2, or of bytes 1 and 3
+  // if fraction bits are below them.
   const auto two_codes = [&](unsigned i) {
     const float a = slice.values[i];
     const float b = slice.values[i + 2];
@@ -196,10 +195,10 @@ LEEWAY_GPU Slice limited(const Slice& slice, const Inverse& scale) {
   return limited;
 }
 
-// Returns the elements divided by their scale, rounded to nearest, or by byte j of `random` for
-// element j. If the inverse is 0, the block is blank (block_scale.h), and its codes are 0 whatever
-// its elements are. `fits`: the scale is that of these elements, and not of a bound that they may
-// be far beyond.
+// Returns the codes of the elements divided by their scale, rounded to nearest, or by byte j of
+// `random` for element j. If the inverse is 0, the block is blank (block_scale.h) and its codes are
+// 0. `fits`: the scale was chosen for these elements, so none exceeds it much. Otherwise it is of a
+// bound, and they may.
 template <Minifloat element, bool stochastic, bool rests>
 LEEWAY_GPU SliceCodes<element.code_bits> codes_of(const Slice& slice, const Inverse& scale,
                                                   bool fits, const PhiloxCounter& random) {
@@ -262,8 +261,8 @@ LEEWAY_GPU float code_value(std::uint32_t word) {
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(value));
 }
 
-// The values of E2M1 are bfloat16 with two bytes each, and four elements are looked up at once. A
-// selector names the byte of each code; the upper half of a float is then put together.
+// Returns the values of E2M1 codes. Each is a bfloat16. Four elements at once look up its two bytes
+// by a selector, and the bytes are then joined to the upper half of a float.
 LEEWAY_GPU Slice e2m1_values(const SliceCodes<4>& codes) {
   constexpr std::uint32_t kUpper[2] = {0x3F3F3F00, 0x40404040};  // for 0, 0.5, 1, 1.5; 2, 3, 4, 6
   constexpr std::uint32_t kLower[2] = {0xC0800000, 0xC0804000};
@@ -273,7 +272,7 @@ LEEWAY_GPU Slice e2m1_values(const SliceCodes<4>& codes) {
     const std::uint32_t word = codes.words[i / 8];
     const bool low = i % 8 == 0;
     const std::uint32_t selector = word >> (low ? 0 : 16) & 0x7777;
-    // A byte of ones for each code whose sign is set: the last bit of a half byte.
+    // For each code a byte of ones if its sign bit, the top one of the half byte, is set.
     const std::uint32_t signs = bytes_of_two(word << 4, word, low ? 0xD9C8 : 0xFBEA);
     const std::uint32_t upper = bytes_of_two(kUpper[0], kUpper[1], selector) | (signs & 0x80808080);
     const std::uint32_t lower = bytes_of_two(kLower[0], kLower[1], selector);
@@ -293,7 +292,7 @@ LEEWAY_GPU Slice values_of(const SliceCodes<element.code_bits>& codes) {
   if constexpr (element == codec::kE2M1) return e2m1_values(codes);
   constexpr int kBits = element.code_bits;
   Slice slice;
-  // Codes that lie within a word are shifted once, each by its own number of bits.
+  // A code within one word takes one shift, by a number of bits that the compiler knows.
   const auto value = [&]<unsigned i>(std::integral_constant<unsigned, i>) {
     constexpr int kAt = static_cast<int>(i * kBits % 32);
     if constexpr (kAt + kBits <= 32) {
@@ -321,8 +320,8 @@ LEEWAY_GPU std::uint32_t nearest_bits(float value) {
   }
 }
 
-// Rounds by 16 random bits. The fraction of a bfloat16's quantum is the lower half of the float,
-// and the carry rounds up.
+// Rounds by 16 random bits. A bfloat16's fraction is the lower half of the float, so the random
+// bits are added to it and the carry rounds up.
 template <typename Element>
 LEEWAY_GPU std::uint32_t stochastic_bits(float value, std::uint16_t random) {
   if constexpr (std::is_same_v<Element, Half>) {
@@ -343,7 +342,7 @@ LEEWAY_GPU SliceCodes<16> nearest(const Slice& slice) {
   return codes;
 }
 
-// The words of `low` round elements 0 .. 7, those of `high` the others.
+// Rounds elements 0 .. 7 by the 16-bit words of `low`, the others by those of `high`.
 template <typename Element>
 LEEWAY_GPU SliceCodes<16> stochastic(const Slice& slice, const PhiloxCounter& low,
                                      const PhiloxCounter& high) {

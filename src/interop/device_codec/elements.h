@@ -53,12 +53,13 @@ LEEWAY_GPU unsigned count_at(unsigned at, unsigned elements) {
   return elements - at < kSliceElements ? elements - at : kSliceElements;
 }
 
-// Number of leading elements of a packet that are whole quads of f32.
+// Number of leading elements that load_quads() can load: all of an aligned packet of f32, else
+// none.
 LEEWAY_GPU unsigned elements_in_quads(const std::byte* packet, DataType type, unsigned elements) {
   return type == DataType::f32 && is_quad_aligned(packet) ? elements : 0;
 }
 
-// Loads a slice of elements that are whole quads, and that nobody reads after this.
+// Loads a slice of f32 from an aligned packet for the last time, so that caches may drop it.
 LEEWAY_GPU Slice load_quads(const std::byte* packet, unsigned at) {
   SliceCodes<32> bits;
   const std::byte* const from = packet + sizeof(float) * at;
@@ -99,9 +100,8 @@ LEEWAY_GPU void store_slice(std::byte* packet, DataType type, unsigned at, unsig
   }
 }
 
-// Returns the largest magnitude, compared as integers, of a packet of f32 that is aligned to a
-// quad. Lanes need not keep to their slices: neighbours read neighbouring quads, which caches serve
-// four times as fast as slices.
+// Returns the largest magnitude, compared as integers, of an aligned packet of f32. Neighbouring
+// lanes read neighbouring quads, which caches serve four times as fast as a slice for each lane.
 LEEWAY_GPU std::uint32_t largest_of_quads(const Warp& warp, const std::byte* packet,
                                           unsigned elements) {
   constexpr unsigned kAtOnce = 10;  // quads in flight before the first one is used
@@ -148,9 +148,8 @@ LEEWAY_GPU std::uint32_t largest_of_quads(const Warp& warp, const std::byte* pac
   return all;
 }
 
-// Stores slices of two neighbouring lanes, which exchange quads first: each store then fills
-// sectors of memory (32 bytes). If each lane stored its own slice, a quad at a time, caches would
-// have twice the work.
+// Stores the slices of complete pairs of neighbouring lanes. These exchange quads first, so that
+// each store fills sectors of memory (32 bytes); otherwise caches would have twice the work.
 template <typename Bits>
 LEEWAY_GPU void store_pairs(const Warp& warp, std::byte* packet, unsigned step, unsigned elements,
                             const Warp::PerLane<SliceCodes<8 * sizeof(Bits)>>& slices) {
@@ -205,7 +204,7 @@ LEEWAY_GPU void store_step(const Warp& warp, std::byte* packet, DataType type, u
     });
     store_pairs<std::uint16_t>(warp, packet, step, elements, bits);
   }
-  // Stores all others: those of a tensor that is not aligned, and at its end those of an incomplete
+  // Stores what store_pairs() left: all slices if the tensor is not aligned, and a last, incomplete
   // pair.
   warp.for_each_lane([&](unsigned lane) {
     const unsigned at = step + lane * kSliceElements;

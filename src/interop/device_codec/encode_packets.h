@@ -34,9 +34,9 @@ LEEWAY_GPU std::uint32_t largest_of_packet(const Warp& warp, const std::byte* el
   return all;
 }
 
-// Returns the largest magnitude that a packet's scale has to span: the known bound, or the packet's
-// largest. Blocks of NVFP4 that are not finite do not count, as they decode to NaN anyway. If all
-// elements share the scale, they all become NaN.
+// Returns the magnitude that a packet's scale has to span: the known bound, or the largest. With
+// blocks (NVFP4), blocks that are not finite do not count, as they become NaN anyway. Without, a
+// value that is not finite makes the whole packet NaN.
 template <Codec which>
 LEEWAY_GPU std::uint32_t packet_limit(const Warp& warp, const EncodeJob& job,
                                       const PacketOfJob& packet) {
@@ -121,8 +121,8 @@ class PacketEncoder {
     if constexpr (Format::kHasBlocks) warp_.template spread_largest<Format::kLanes>(largest_);
   }
 
-  // Returns the factor on the elements of the block at `at`. The block's first lane writes its
-  // scale.
+  // Chooses the scale of the block at `at`, which the block's first lane writes. Returns the factor
+  // on its elements.
   LEEWAY_GPU Inverse scale_block(unsigned lane, unsigned at) {
     if constexpr (Format::kHasBlocks) {
       const auto chosen =

@@ -100,7 +100,7 @@ struct PacketOfJob {
                      : packets.packet_elements),
         at(std::size_t{index} * packets.packet_bytes) {}
 
-  // Returns the place of its elements in a tensor of the type.
+  // Returns the address of the packet's elements in a tensor.
   template <typename Byte>
   LEEWAY_GPU Byte* in(Byte* tensor, DataType type) const {
     return tensor + (type == DataType::f32 ? sizeof(float) : sizeof(Half)) * first;
@@ -109,15 +109,15 @@ struct PacketOfJob {
 
 // ---- scales, as encoders choose them ----
 
-// Scale of a packet, as the encoder of its blocks needs it.
+// What the encoder of a packet's blocks needs of the packet's scale.
 struct PacketScale {
   Inverse inverse;            // formats without blocks
   int code = 0;               // for NVFP4
   float encode_scale = 1.0f;  // for TransformerEngine's NVFP4
 };
 
-// Chooses the scale of a packet. `amax`: bits of the packet's limit. Every lane computes it;
-// `writes` is set in one.
+// Chooses the scale of a packet. `amax`: bits of packet_limit(). All lanes call it; the one with
+// `writes` stores the scale.
 template <Codec which, bool stochastic>
 LEEWAY_GPU PacketScale begin_packet(std::uint32_t amax, bool writes, std::byte* header) {
   using enum codec::ScaleKind;
@@ -155,7 +155,7 @@ LEEWAY_GPU auto scale_of_block(const PacketScale& packet, ScaleRule rule, std::u
 
 // ---- scales, as decoders see them ----
 
-// Returns the factor in the header, which may hold any bytes.
+// Returns the packet's factor from its header, which may hold any bytes.
 template <Codec which>
 LEEWAY_GPU float packet_factor(const std::byte* header) {
   using enum codec::ScaleKind;
@@ -182,7 +182,7 @@ LEEWAY_GPU auto load_block_scale(const std::byte* header, unsigned element) {
   }
 }
 
-// Returns the factor on a block's codes, under the packet's factor.
+// Returns the factor on a block's codes: its scale times the packet's factor.
 template <Codec which, typename Stored>
 LEEWAY_GPU float block_factor(Stored scale, float packet) {
   using enum codec::ScaleKind;

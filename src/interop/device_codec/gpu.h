@@ -27,8 +27,8 @@ LEEWAY_GPU bool is_quad_aligned(const std::byte* at) {
   return reinterpret_cast<std::uintptr_t>(at) % sizeof(Quad) == 0;
 }
 
-// `value` x `power` + `addend`. The product by a power of two is exact, so that fusing it with the
-// sum, which spares devices an instruction, changes no bit.
+// Returns `value` x `power` + `addend`, where `power` is a power of two. So the product is exact,
+// and devices fuse both steps without changing a bit.
 LEEWAY_GPU float scaled_plus(float value, float power, float addend) {
 #ifdef __CUDACC__
   return __fmaf_rn(value, power, addend);
@@ -46,8 +46,7 @@ LEEWAY_GPU float fused(float x, float y, float z) {
 #endif
 }
 
-// Returns the magnitude of a number. Devices take it within the instruction that uses it, at no
-// cost.
+// Returns |value|, which costs a device no instruction of its own.
 LEEWAY_GPU float magnitude_of(float value) {
 #ifdef __CUDACC__
   return fabsf(value);
@@ -56,8 +55,8 @@ LEEWAY_GPU float magnitude_of(float value) {
 #endif
 }
 
-// Picks four bytes of two words. Four bits of `selector` name each: 0 .. 3 for those of `low`, 4 ..
-// 7 for those of `high`. With 8 more the byte is all ones or zeros, as its first bit is.
+// Picks four bytes of two words, each by four bits of `selector`: 0 .. 3 for bytes of `low`, 4 .. 7
+// for those of `high`. With 8 added, the byte becomes ones or zeros, as its top bit is.
 LEEWAY_GPU std::uint32_t bytes_of_two(std::uint32_t low, std::uint32_t high,
                                       std::uint32_t selector) {
 #ifdef __CUDACC__
@@ -128,9 +127,8 @@ LEEWAY_GPU Quad load_quad(const std::byte* from) {
   const uint4 quad = *reinterpret_cast<const uint4*>(in_global_memory(from));
   return {{quad.x, quad.y, quad.z, quad.w}};
 }
-// The same for memory that is read twice. The first-level cache has room for what warps have read
-// once and will read again, but would evict it for data that was already read twice
-// (docs/measurements/device_codec.md).
+// load_quad() for the first and the second read of memory that is read twice. The first-level cache
+// should keep what will be read again, and drop what will not (docs/measurements/device_codec.md).
 #define LEEWAY_LOAD_QUAD(eviction)                                              \
   Quad quad;                                                                    \
   asm volatile("ld.global.L1::" eviction ".v4.u32 {%0, %1, %2, %3}, [%4];"      \
@@ -158,8 +156,8 @@ LEEWAY_GPU void store_element(std::byte* to, T value) {
   *reinterpret_cast<T*>(in_global_memory(to)) = value;
 }
 
-// Loads the aligned word at `from`, of which the bytes first .. end - 1 count. A device reads all
-// four: no allocation ends within a word. A host does not.
+// Loads the aligned word at `from`, of which bytes first .. end - 1 matter. A device may read all
+// four, as no allocation ends within a word; a host may not.
 LEEWAY_GPU std::uint32_t load_word_around(const std::byte* from, unsigned, unsigned) {
   return *reinterpret_cast<const std::uint32_t*>(in_global_memory(from));
 }
@@ -204,7 +202,7 @@ class Warp {
     return __ballot_sync(~0u, values[0]);
   }
 
-  // Returns value i of twice as many values as lanes; `low` holds the first half.
+  // Returns value i of the 64 that lanes hold in `low` and `high`.
   LEEWAY_GPU float value_of(const PerLane<float>& low, const PerLane<float>& high,
                             unsigned i) const {
     return __shfl_sync(~0u, i < kLanes ? low[0] : high[0], i % kLanes);

@@ -33,8 +33,7 @@ struct EncodeJob {
   const std::byte* elements = nullptr;  // aligned as their type
   std::byte* out = nullptr;             // at any address
   codec::Place place;                   // place of the first element in the tensor
-  // Taken from the format: f32, f16 or bf16. The scale rule and the bound are taken from its
-  // options.
+  // From the format: type of elements (f32, f16 or bf16), scale rule and bound.
   DataType type = DataType::f32;
   ScaleRule scale_rule = ScaleRule::floor;
   float bound = 0.0f;
@@ -54,14 +53,14 @@ struct Contribution {
   bool encoded = true;             // if false, elements of the job's type
 };
 
-// Most contributions of one launch. Further launches add the rest to its sum. In 16 bits each
-// launch rounds, so that bits are the processor's only for sums in float32.
+// Most contributions of one launch. Further launches add the rest to the first one's sum. If
+// elements have 16 bits, each launch rounds, so bits then differ from the processor's.
 inline constexpr unsigned kContributionsMax = 64;
 
 // sum = ((w0 x0 + w1 x1) + w2 x2) + ..., in float32 and in this order, each product and each sum
 // rounded; the elements are rounded to their type once.
 struct SumJob {
-  // Result of a packet to which nothing is added: zeros, or the elements that are there.
+  // What becomes of a packet to which nothing is added: zeros, or its present elements stay.
   enum class Absent : std::uint8_t { zeros, stays };
 
   Packets packets;

@@ -2,7 +2,7 @@
 // src/math/codec, in the order of a stream.
 //
 // Work is only enqueued: the memory of a job must stay until its stream has done it. Addresses are
-// the device's, or for pinned host memory those that the device uses.
+// those of device memory, or those by which the device sees pinned host memory.
 #pragma once
 
 #include <array>
@@ -23,7 +23,8 @@ struct Launch {
 
 class Kernels {
  public:
-  // Gives the driver an image. Returns kUnavailable if there is none, or none for this device.
+  // Loads an image into the driver. Returns kUnavailable if the build has none, or none for this
+  // device.
   static Result<Kernels> load(const device::Driver& driver, ByteSpan image = built_image());
 
   // Returns whether the format has kernels. Rotation is a step of its own, before encode() and
@@ -33,9 +34,9 @@ class Kernels {
   // The functions below return kUnsupported without kernels, kUnavailable if CUDA refuses the
   // launch.
 
-  // The job's format is set here.
+  // Enqueues a job, after setting its format.
   Status encode(const codec::Format& format, EncodeJob job, const Launch& launch) const;
-  // The job's type is the format's.
+  // Enqueues a job, after setting its type to the format's.
   Status sum(const codec::Format& format, SumJob job, const Launch& launch) const;
   // The same for jobs that are written later. The code that writes them sets format and type.
   Status encode_listed(const codec::Format& format, const JobList<EncodeJob>& jobs,
@@ -43,10 +44,11 @@ class Kernels {
   Status sum_listed(const codec::Format& format, const JobList<SumJob>& jobs,
                     const Launch& launch) const;
   // Makes the driver load the format's kernels on the current context, by launches that do nothing.
-  // Otherwise the driver may load a kernel at its first launch. It then waits for all streams, of
-  // which one may wait for us.
+  // The first launch of a kernel may wait for all streams, and a stream may wait for the calling
+  // thread.
   Status load_now(const codec::Format& format, const Launch& launch) const;
-  // Here the cut of elements into packets matters, and packets.packet_bytes does not.
+  // Enqueue a rotation or its inverse. Packets must be cut as for encode(); packets.packet_bytes is
+  // ignored.
   Status rotate(const RotateJob& job, const Launch& launch) const;
   Status unrotate(const RotateJob& job, const Launch& launch) const;
 

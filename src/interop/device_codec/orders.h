@@ -40,8 +40,8 @@ LEEWAY_GPU void copy_job(const Warp& warp, const Job& job, JobBuffer<Job>& buffe
   warp.sync();
 }
 
-// Calls body(job, first) for each job: the packets first, first + warps, ... of it are this warp's.
-// Each job begins with the warp behind the one that had the last packet of the previous job.
+// Calls body(job, first) for each job: its packets first, first + warps, ... are this warp's. A job
+// begins with the warp behind the one that had the last packet of the job before.
 template <typename Job, typename Body>
 LEEWAY_GPU void for_each_job(const Warp& warp, const Orders<Job>& orders, unsigned index,
                              unsigned warps, JobBuffer<Job>& buffer, const Body& body) {

@@ -11,7 +11,7 @@ LEEWAY_GPU unsigned place_in(const std::byte* at, unsigned bytes) {
   return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(at) % bytes);
 }
 
-// Shared memory of one warp: a step's codes, and less than a quad of the codes before.
+// Shared memory of one warp: a step's codes, behind those of the step before that filled no quad.
 template <int bits>
 struct alignas(sizeof(Quad)) RunBuffer {
   static constexpr unsigned kQuads = kStepElements * bits / 8 / sizeof(Quad);  // in a step

@@ -58,7 +58,7 @@ Status DevicePayload::check(const PayloadLayout& layout) {
   return Status();
 }
 
-// Returns where the next block may begin.
+// Gives each chunk of a block its place in encoded_memory_, from `at` on. Returns the end.
 std::size_t DevicePayload::set_up(PayloadHalf half, Rank owner, std::size_t at, Block& block) {
   block.chunk_at.clear();
   const std::uint32_t chunks = layout_.chunks(half, owner);
@@ -98,8 +98,8 @@ Status DevicePayload::begin(const PayloadLayout& layout) {
   return Status();
 }
 
-// Adds tasks from the blocks in turn. Within a block they are in the order in which its chunks
-// leave.
+// Adds a task for each chunk to encode: one of each block in turn, within a block in the order in
+// which chunks are sent.
 void DevicePayload::add_tasks_of_contributions() {
   const std::lock_guard lock(mutex_);
   bool more = true;
@@ -161,7 +161,7 @@ bool DevicePayload::used(const PayloadChunk&) {
 
 // ---- the thread ----
 
-// Puts all waiting tasks on the stream together. They are done when the stream is.
+// Enqueues all waiting tasks, waits for the stream, and then marks them as done.
 void DevicePayload::work(const std::stop_token& stop) {
   const device::ContextScope scope(driver_, context_);
   Status status;
@@ -249,8 +249,8 @@ Status DevicePayload::sum(const Task& task, std::vector<PayloadChunk>& encoded) 
   return encode_whole(task.chunk, encoded);
 }
 
-// Encodes the own block's chunks of which the reduced chunk was the last missing part. All ranks
-// must hold the values that decode from these chunks, so this rank decodes them, too.
+// Encodes the chunks of our block that `reduced` completed. All ranks must end with the same
+// values, so this rank also replaces its sum by what the chunks decode to.
 Status DevicePayload::encode_whole(const PayloadChunk& reduced,
                                    std::vector<PayloadChunk>& encoded) {
   const auto overlap = [](const PayloadChunk& a, const PayloadChunk& b) {

@@ -33,13 +33,13 @@ class DevicePayload final : public PayloadSource, public PayloadSink {
 
   // Sets the tensors of the next call. One call at a time.
   void set_tensors(const Tensors& tensors) { tensors_ = tensors; }
-  // If chunks of the last call stay unencoded or unused, returns the reason: the call that CUDA
-  // refused.
+  // Returns why chunks of the last call stay unencoded or unused: the error of the CUDA call that
+  // failed.
   Status status();
 
-  // Returns kUnsupported if the call is no sum or average of all ranks' elements, or if its codec
-  // has no kernels; a codec that is the tensor's own type has none. Returns kResourceExhausted if
-  // there is no pinned memory, or no thread.
+  // Returns kUnsupported if the call is no sum or average of all ranks' elements, or its codec has
+  // no kernels (as codecs that are the tensor's own type). Returns kResourceExhausted if there is
+  // no pinned memory, or no thread.
   Status begin(const PayloadLayout& layout) override;
   EncodedChunk encoded(const PayloadChunk& chunk) override;
   Duration poll_every() const override { return std::chrono::microseconds(20); }
@@ -48,7 +48,7 @@ class DevicePayload final : public PayloadSource, public PayloadSink {
   bool used(const PayloadChunk& chunk) override;
 
  private:
-  // A chunk to encode, or one that was handed over.
+  // Work for the thread: a chunk to encode, or one that take() handed over.
   struct Task {
     PayloadChunk chunk;
     bool handed_over = false;

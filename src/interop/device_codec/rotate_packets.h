@@ -1,6 +1,6 @@
 // The randomised Hadamard transform of src/math/codec/rotation.h, with one warp a packet, and 16
-// lanes a block of 256 elements. Butterflies run in ascending stride, and each is one rounded sum
-// or difference of the same two values as there.
+// lanes a block of 256 elements. Strides ascend, and each butterfly rounds sums and differences of
+// the same values, so bits are the same as there.
 #pragma once
 
 #include "codec/random_bytes.h"
@@ -13,7 +13,7 @@ namespace leeway::device_codec {
 LEEWAY_GPU std::uint32_t signs_at(const codec::Place& place, std::uint64_t element) {
   const PhiloxCounter signs = codec::signs_of_group(place, element / codec::kSignGroup);
   const auto at = static_cast<unsigned>(element % codec::kSignGroup);
-  // Comparisons choose the word: registers have no index.
+  // Chooses the word by comparisons, because registers cannot be indexed.
   const std::uint32_t low = at < 32 ? signs[0] : signs[1];
   const std::uint32_t high = at < 96 ? signs[2] : signs[3];
   return (at < 64 ? low : high) >> at % 32;
@@ -84,7 +84,7 @@ class PacketRotation {
     });
   }
 
-  // Transforms the stride of `lanes` lanes, if blocks are longer.
+  // Makes the butterflies between lanes `lanes` apart, where blocks are longer.
   LEEWAY_GPU void exchange(unsigned step, unsigned lanes) {
     LEEWAY_UNROLL
     for (unsigned i = 0; i < kSliceElements; ++i) {

@@ -13,9 +13,10 @@ namespace {
 using device::Site;
 using device::Words;
 
-// Payload of the shortest datagram: no packet but a block's last is shorter.
+// Payload of the shortest datagram. Only the last packet of a block may be shorter.
 constexpr std::size_t kPayloadBytesMin = limits::kDatagramBytesMin - 64;
-// Shards of an all_reduce are cut at multiples of this many elements, so they may differ by it.
+// Most elements by which a shard of an all_reduce exceeds an even part, because shards are cut at
+// multiples of this.
 constexpr std::size_t kShardSlack = 64;
 constexpr std::size_t kBoundary = 64;
 
@@ -23,7 +24,7 @@ std::size_t aligned(std::size_t bytes) {
   return (bytes + kBoundary - 1) / kBoundary * kBoundary;
 }
 
-// The most room that the elements take in this many blocks.
+// Most packets and bytes of encoded elements that are cut into this many blocks.
 struct Room {
   std::size_t packets = 0;
   std::size_t bytes = 0;
@@ -213,7 +214,7 @@ EncodeJob StreamPayload::encode_job(PayloadHalf half, Rank owner, const std::byt
   return job.set_format(format_);
 }
 
-// Factors of a rank's contribution to our block.
+// Place in staging of the factors of a rank's contribution to our block.
 std::size_t StreamPayload::sum_factors_of(Rank rank) const {
   const std::size_t packets = layout_.reduce.packets(layout_.rank);
   return sum_factors_at_ + rank * packets * sizeof(float);
@@ -229,7 +230,8 @@ void StreamPayload::write_contributions() {
   write(kContributions, jobs);
 }
 
-// Call it when all contributions to our block have landed, or there are none.
+// Writes the jobs that sum and encode our block, when all contributions have landed or there are
+// none.
 void StreamPayload::write_sums() {
   const Rank self = layout_.rank;
   std::vector<SumJob> sums;
@@ -263,8 +265,8 @@ void StreamPayload::write_sums() {
   site_.signal.tell(&Words::landed);
 }
 
-// Packets that did not arrive become zeros. Spreads of streams' calls are exact, so only packets of
-// a rank that fell silent are missing.
+// Writes the jobs that decode other ranks' blocks. Missing packets become zeros. They can only be
+// of a rank that fell silent, as spread halves of calls on streams are exact.
 void StreamPayload::write_decodes() {
   std::vector<SumJob> jobs;
   for (Rank owner = 0; owner < layout_.size && call_.spreads; ++owner) {

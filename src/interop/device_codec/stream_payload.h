@@ -2,10 +2,10 @@
 // of streams, and the network sees encoded packets in staging.
 //
 // Three launches are on streams before the network's operation begins: encode, reduce, decode.
-// Their work is known later, when the operation has its number, and when contributions have landed.
-// It is then a list of jobs in staging, and a word says that it is there (device/signal.h). So a
-// call may be part of a graph: every replay writes its lists anew. It was run on an H100 by hand
-// (README.md); as part of a graph on the driver double only.
+// Their jobs are known only when the operation has its number, or contributions have landed. The
+// host then writes a list of jobs to staging, and a word that the launch waits for
+// (device/signal.h). So a call may be part of a graph: every replay writes its lists anew. It was
+// run on an H100 by hand (README.md); as part of a graph on the driver double only.
 #pragma once
 
 #include <functional>
@@ -67,12 +67,12 @@ class StreamPayload final : public device::StepKernels,
   Duration poll_every() const override { return std::chrono::microseconds(20); }
   Result<MutableByteSpan> landing(const PayloadLayout& layout) override;
   void take(const PayloadChunk& chunk, std::span<const PayloadContribution> contributions) override;
-  // Always true, because the staging is the step's until its stream has used it, which may be after
-  // the operation.
+  // Always true: staging belongs to the step until its stream has used it, so the library need not
+  // wait for that.
   bool used(const PayloadChunk&) override { return true; }
 
  private:
-  // Lists in staging. Each has a counter, and behind all counters are the jobs.
+  // The lists of jobs in staging. All counters come first, then all jobs.
   enum List : unsigned { kContributions, kSum, kSpread, kAdopt, kDecode, kLists };
   template <typename Job>
   JobList<Job> list_of(List list, const device::Site& site, device::Word word,
@@ -101,7 +101,7 @@ class StreamPayload final : public device::StepKernels,
   std::size_t payload_at_ = 0;  // behind the lists
   std::size_t staging_bytes_ = 0;
 
-  // State of the run.
+  // State of the present run.
   device::Site site_;
   PayloadLayout layout_;
   std::size_t room_at_ = 0;                   // next free byte of staging
@@ -113,7 +113,7 @@ class StreamPayload final : public device::StepKernels,
   std::vector<std::size_t> spread_factors_at_;    // by owner
   std::vector<const std::byte*> sum_landing_;     // contributions to our block, by rank
   std::vector<const std::byte*> spread_landing_;  // other ranks' blocks, by rank
-  // Chunks that are missing for the sum of our block.
+  // Chunks of contributions to our block that have not landed yet.
   std::uint32_t chunks_left_ = 0;
 };
 

@@ -2,7 +2,7 @@
 // are added one after the other. Decoding alone is a sum of one contribution.
 //
 // A lane reads the codes of its slice where they lie. It reads several contributions before it adds
-// the first: memory answers late, and few other warps could use the time.
+// the first, because memory is slow and there are too few other warps to hide this.
 #pragma once
 
 #include "device_codec/formats.h"
@@ -67,7 +67,8 @@ class PacketSum {
   // Returns whether nothing is added to the packet.
   LEEWAY_GPU bool nothing() const { return (encoded_ | plain_) == 0 && !job_.adds; }
 
-  // Adds contribution i if it is present, or several from i on. Returns how many it has passed.
+  // Adds contribution i, or several from i on if all are encoded. Skips i if it is left out.
+  // Returns how many it has passed.
   template <unsigned count = kAtOnce>
   LEEWAY_GPU unsigned add(unsigned i, unsigned step) {
     constexpr unsigned kAll = (1u << count) - 1;

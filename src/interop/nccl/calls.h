@@ -11,8 +11,8 @@
 
 namespace leeway::nccl {
 
-// Runs a call and returns its code. Exceptions become codes. An error inside a group becomes the
-// group's error too.
+// Runs a call and returns its code, also for an exception. The first error in a group is also the
+// group's.
 template <typename Call>
 leeway_nccl_result guarded(Call call) noexcept {
   try {

@@ -11,8 +11,7 @@
 namespace leeway::nccl {
 namespace {
 
-// Returns true for errors that end the communicator. Wrong arguments or wrong usage of one call
-// leave it as it was.
+// Returns true for errors that end the communicator. Wrong arguments or usage end only the call.
 bool is_final(Code code) {
   return code != kSuccess && code != kInProgress && code != kInvalidArgument &&
          code != kInvalidUsage;
@@ -235,7 +234,7 @@ Result<std::shared_ptr<device::Lane>> Comm::lane() {
   if (lane_ != nullptr) return lane_;
   auto opened = stager()->open(device_);
   if (!opened.ok()) return opened.status();
-  // A call that raced with abort() has its streams freed at once.
+  // abort() or revoke() came first and found no lane to end, so it is ended here.
   if (phase_ == Phase::aborted || revoked_) stager()->end(**opened);
   lane_ = *opened;
   return lane_;

@@ -4,8 +4,8 @@
 // `failed` if that fails. A later failure leaves it `ready`, but calls return the failure.
 // begin_leaving() makes it `leaving`, then `left`. abort() makes it `aborted` in any state.
 //
-// Everything that may have to wait for other ranks begins here in the background. A call that has
-// to block waits for it.
+// What may have to wait for other ranks runs in the background. Calls that have to block wait for
+// that.
 #pragma once
 
 #include <array>
@@ -42,24 +42,23 @@ class Comm : public std::enable_shared_from_this<Comm> {
   int size() const { return size_; }
   std::uint64_t ordinal() const { return ordinal_; }
 
-  // Takes the communicator that `pending` gives. This becomes ready once the ranks have compared
-  // their policies, and fails if these differ. `place`, where the ranks meet, is left after the
-  // comparison; it may be null.
+  // Takes the communicator that `pending` gives. The Comm becomes ready if all ranks have the same
+  // policy, else fails. It then leaves `place`, where the ranks met; null if there is none.
   void begin(PendingCommunicator pending, std::shared_ptr<Place> place = nullptr);
   // The same for a communicator whose ranks have met already.
   void begin(std::unique_ptr<Communicator> communicator);
-  // Blocks until it is ready or has failed, and returns kSuccess or the failure. A split gives no
-  // communicator to a rank without a color: this returns kSuccess, and none() is true.
+  // Blocks until the Comm is ready or has failed, and returns kSuccess or the failure. A rank
+  // without a color gets no communicator from a split: this returns kSuccess, and none() is true.
   Code wait_ready();
   bool none() const { return none_; }
 
-  // Makes it fail, unless it has failed already or was revoked. Logs the first failure at WARN and
-  // keeps its text (debug.h), as a failure in the background has no caller to report it.
+  // Makes the Comm fail, unless it has failed already or was revoked. Logs the first failure at
+  // WARN and keeps its text (debug.h), as a failure in the background has no caller to report it.
   void fail(const Status& status);
-  // The same without the line of the log, for a caller that logs the failure itself. Returns true
-  // if this is the first failure.
+  // As fail(), but without the log, for a caller that logs the failure itself. Returns true if this
+  // is the first failure.
   bool set_failure(Code code, std::string_view why);
-  // Returns the reason why hold() is null, as an error.
+  // Returns the error that says why hold() is null.
   Status gone();
   // Returns true if the group has met, so that rank and size are known.
   bool met();
@@ -77,25 +76,25 @@ class Comm : public std::enable_shared_from_this<Comm> {
   // Ends an operation that is done, and returns the code for its caller. Writes its line of the
   // trace, and keeps an error that ends the communicator.
   Code finish(const Operation& operation, const Result<CollectiveReport>& outcome);
-  // The same without the trace. `title` begins the text of an error.
+  // The same for work without a line in the trace. `title` begins the text of an error.
   Code finish(std::string_view title, const Status& status);
-  // Between begin_operation() and end_operation(), state() is kInProgress, and leaving waits. For
-  // operations of communicators that do not block.
+  // While an operation is between these two calls, state() is kInProgress and leaving waits. For
+  // communicators that do not block.
   void begin_operation();
   void end_operation();
 
-  // Between these two calls, leaving waits. For calls that go through staging (staged.h).
+  // While a call that goes through staging (staged.h) is between these two, leaving waits.
   void begin_streaming();
   void end_streaming();
 
-  // Returns true if some rank has a CUDA driver, so that all ranks cut their operations alike
-  // (staged.h). Valid once it is ready.
+  // Returns true if some rank has a CUDA driver. Then all ranks cut operations as staged.h does.
+  // Valid once ready.
   bool staged() const { return staged_; }
-  // Returns the lane that orders its operations on device memory. The first call opens it.
+  // Returns the lane of this communicator's operations on device memory. The first call opens it.
   Result<std::shared_ptr<device::Lane>> lane();
-  // Returns null if lane() has opened none.
+  // Returns the lane, or null if lane() has opened none.
   std::shared_ptr<device::Lane> lane_if_made();
-  // Lets streams that wait for operations of this communicator go on.
+  // Drops operations on streams that have not begun, so that streams that wait for them go on.
   void free_streams();
 
   // Sets delivery, codec and estimator of an operation by the policy.
@@ -107,20 +106,18 @@ class Comm : public std::enable_shared_from_this<Comm> {
   void wait_left_until(std::chrono::steady_clock::time_point end);
   // Ends everything in flight now, and waits for nobody.
   void abort();
-  // The same, but the ranks may still form a new group by ncclCommShrink.
+  // As abort(), but the ranks may still form a new group by ncclCommShrink.
   void end_operations();
-  // Does end_operations(), and refuses operations from now on. Forgets earlier failures: once
-  // everything in flight has ended, state() is kSuccess, and the ranks may be split or shrunk.
-  // Waits for that if blocking(). Returns kInvalidArgument if it is not ready or was revoked
-  // before.
+  // Does end_operations(), refuses operations from now on, and forgets failures. Once everything in
+  // flight has ended (for which it waits if blocking()), state() is kSuccess and the ranks may be
+  // split or shrunk. Returns kInvalidArgument if the Comm is not ready or was revoked before.
   Code revoke();
   bool revoked();
-  // Returns kSuccess if a split may begin: it is usable(), or revoked with nothing in flight. Else
-  // does as usable().
+  // Returns kSuccess if a split may begin: if usable(), or if revoked and nothing is in flight.
+  // Else logs and returns as usable() does.
   Code splittable(std::string_view title);
-  // Makes `child` this rank's communicator of the split, in the background. A revoked communicator
-  // carries no calls by which ranks could exchange their colors, so its ranks first form a
-  // new group.
+  // Makes `child` this rank's communicator of the split, in the background. Ranks exchange their
+  // colors by calls. A revoked communicator carries no calls, so its ranks first form a new group.
   void split_into(const std::shared_ptr<Comm>& child, int color, int key);
 
   Reductions reductions;
@@ -133,10 +130,10 @@ class Comm : public std::enable_shared_from_this<Comm> {
   void on_joined();
   void compare_facts();
   void on_compared();
-  // Fails this communicator if Leeway's has failed.
+  // Fails this Comm if its Leeway communicator has failed.
   void look_inside();
-  // Returns true if everything that was begun has ended. Calls through staging do not count once it
-  // is revoked: free_streams() let their streams go on, and steps that had not begun never end.
+  // Returns true if nothing is in flight. Calls through staging do not count once revoked: steps
+  // that had not begun never end, and free_streams() has let their streams go on.
   bool quiet() const { return under_way_ == 0 && (streaming_ == 0 || revoked_); }
   bool enter(Phase phase);
   void leave();
@@ -163,9 +160,9 @@ class Comm : public std::enable_shared_from_this<Comm> {
   PendingCommunicator pending_;
   PendingCommunicator meeting_;  // new group of a revoked parent's ranks, before a split
   std::shared_ptr<Communicator> communicator_;
-  // Groups of the same ranks, made for splits after communicator_ was revoked.
+  // Groups that the ranks formed for splits after communicator_ was revoked.
   std::vector<std::shared_ptr<Communicator>> met_;
-  // Facts that the ranks tell each other by an all-gather of u64.
+  // Facts about each rank that all ranks exchange by an all-gather of u64.
   struct Facts {
     std::uint64_t policy = 0;  // its fingerprint
     std::uint64_t has_driver = 0;

@@ -12,22 +12,22 @@ namespace {
 constexpr int kNoColor = -1;
 constexpr int kShrinkAbort = 1;
 
-// Config for a program that gives none.
+// Config of communicators whose program passes none.
 Config default_config() {
   Config config;
   config.blocking = settings().blocking.value_or(true);
   return config;
 }
 
-// NCCL_COMM_BLOCKING wins over the program.
+// Reads a program's config. NCCL_COMM_BLOCKING overrides it.
 Result<Config> config_of(const leeway_nccl_config* asked, const Config& inherited) {
   auto config = read_config(asked, inherited);
   if (config.ok() && settings().blocking) config->blocking = *settings().blocking;
   return config;
 }
 
-// Returns the job that makes `comm`. The program has the handle already. Cancelling sets the handle
-// to null, and so does waiting if the communicator failed.
+// Returns the job that makes `comm`, whose handle the program has already. The handle becomes null
+// if the job is cancelled, or if waiting finds that the communicator failed.
 Group::Job making(const std::shared_ptr<Comm>& comm, leeway_nccl_comm* handle,
                   std::function<void()> begin) {
   const auto forget = [handle] {
@@ -109,7 +109,8 @@ Code split(leeway_nccl_comm parent, int color, int key, leeway_nccl_comm* handle
   auto comm = std::make_shared<Comm>(std::move(*config), (*found)->device());
   auto begin = [comm, from = *found, color, key] { from->split_into(comm, color, key); };
   if (color != kNoColor) return add_new(comm, handle, std::move(begin));
-  // A rank without a color takes part in the split. Its handle is null at once.
+  // A rank without a color takes part, too, because the others need its color. Its handle is null
+  // at once.
   *handle = nullptr;
   return Group::mine().add({comm, std::move(begin), [comm] { return comm->wait_ready(); }});
 }

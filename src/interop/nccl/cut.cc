@@ -10,12 +10,11 @@ namespace {
 constexpr std::size_t kPartMin = std::size_t{256} << 10;
 constexpr std::size_t kPartMax = std::size_t{4} << 20;
 constexpr std::size_t kParts = 8;
-// Least bytes of each rank's block in a part of several blocks: fewer are not worth starting a
-// copy.
+// Least bytes of each rank's block in a part: smaller copies do not pay.
 constexpr std::size_t kBlockMin = std::size_t{32} << 10;
 constexpr std::size_t kMultiple = 4096;
-// A message is cut by its length alone, because the peer may have it in a group with other
-// messages.
+// Length of a message's parts. It depends on nothing else of a call, because the peer may have the
+// message in a group with others.
 constexpr std::size_t kMessagePart = kPartMax;
 
 std::size_t aligned(std::size_t bytes) {
@@ -28,7 +27,7 @@ bool has_blocks(Kind kind) {
          kind == Kind::gather || kind == Kind::scatter;
 }
 
-// Elements of each block in one part.
+// Number of elements that a part has of each block.
 std::size_t part_elements(const Operation& operation, int size) {
   const std::size_t element = size_of(operation.type);
   if (is_message(operation.kind)) return kMessagePart / element;
@@ -39,7 +38,8 @@ std::size_t part_elements(const Operation& operation, int size) {
   return (block + kMultiple - 1) / kMultiple * kMultiple / element;
 }
 
-// A part's blocks in memory and in staging. In staging, operations work in place where they can.
+// A part's blocks in memory and in staging. In staging, input and output overlap if the operation
+// works in place.
 struct Layout {
   std::size_t input_rows = 1;
   std::size_t output_rows = 1;

@@ -49,8 +49,8 @@ class Codecs {
       const auto found = ready_.find(key);
       if (found != ready_.end()) return found->second ? &*kernels_ : nullptr;
     }
-    // Loads without the mutex: loading may wait for streams, and these for another thread. Loading
-    // twice does no harm.
+    // Loads without the mutex, as loading may wait for a stream that waits for a thread that wants
+    // the mutex. Loading twice does no harm.
     const Status status = kernels_->load_now(format, {.stream = lane.inputs()});
     if (!status.ok()) say(status);
     const std::lock_guard lock(mutex_);
@@ -109,7 +109,7 @@ device::Stager* stager() {
 
 const device_codec::Kernels* codec_kernels(const device::Lane& lane, const codec::Format& format) {
   const device::Driver& driver = stager()->driver();
-  // Kernels may be loaded while another thread captures.
+  // The scope allows loading while another thread captures a graph.
   const device::ContextScope scope(driver, lane.device().context());
   return Codecs::of(driver).find(lane, format);
 }

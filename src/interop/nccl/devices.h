@@ -24,8 +24,8 @@ const device_codec::Kernels* codec_kernels(const device::Lane& lane, const codec
 // Returns the calling thread's CUDA device; 0 without a driver.
 int current_device();
 
-// Sets operation.memory. Returns kInvalidArgument if its buffers are of two kinds; or if there is
-// no driver, the call has a stream, and the processor cannot read a buffer.
+// Sets operation.memory from the buffers. Returns kInvalidArgument if they are of two kinds, or if
+// the call has a stream, there is no driver, and the processor cannot read a buffer.
 Code find_memory(Operation& operation, std::string_view title);
 
 }  // namespace leeway::nccl

@@ -38,7 +38,7 @@ Tensors tensors_of(const Communicator& communicator, const Operation& operation)
   return {{operation.send, input, operation.type}, {operation.receive, output, operation.type}};
 }
 
-// Returns the tensor to broadcast. At a root that is not in place, copies its input there first.
+// Returns the tensor to broadcast. If a root is not in place, first copies its input there.
 TensorView broadcast_tensor(const Communicator& communicator, const Operation& operation) {
   const TensorView data(operation.receive, operation.count, operation.type);
   const bool root = communicator.rank() == operation.peer;
@@ -47,9 +47,8 @@ TensorView broadcast_tensor(const Communicator& communicator, const Operation& o
   return data;
 }
 
-// Copies the input of an all-to-all in place, as blocks would be overwritten before they are sent.
-// NCCL leaves the result of such a call undefined, but its tests make it. Returns null if the call
-// is not in place.
+// If an all-to-all is in place, copies its input, as blocks would be overwritten before they are
+// sent; otherwise returns null. NCCL leaves the result undefined, but its tests make such calls.
 std::shared_ptr<const std::vector<std::byte>> copy_in_place(const Operation& operation,
                                                             ConstTensorView& input) {
   if (operation.send != operation.receive) return nullptr;

@@ -12,7 +12,7 @@ namespace leeway::nccl {
 Result<CollectiveReport> run(Communicator& communicator, const Operation& operation);
 // Starts an operation and returns at once. Its memory must stay valid until it is done.
 Work start(Communicator& communicator, const Operation& operation);
-// Starts sends and receives as one operation, so that no order of theirs can block.
+// Starts sends and receives as one operation, so that they cannot deadlock in any order.
 Work exchange(Communicator& communicator, std::span<const Operation> messages);
 
 }  // namespace leeway::nccl

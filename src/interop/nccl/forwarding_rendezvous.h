@@ -1,4 +1,4 @@
-// A Rendezvous that passes its calls on to another store, which may come late or go early.
+// A Rendezvous that passes its calls on to another store, which may appear late or vanish early.
 #pragma once
 
 #include <memory>
@@ -31,7 +31,7 @@ class ForwardingRendezvous : public Rendezvous {
     const auto to = store();
     return to.ok() ? (*to)->get_each(keys, patience, take) : to.status();
   }
-  // Asks the store that there is now, and makes none. 0: there is none.
+  // Returns the present store's value, or 0 if there is none. Does not make one.
   Duration round_trip() const override = 0;
 
  private:

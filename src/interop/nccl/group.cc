@@ -10,7 +10,7 @@
 
 namespace leeway::nccl {
 
-// A collective, or all messages of one communicator, on host memory.
+// A started operation on host memory: a collective, or all messages of a communicator.
 struct Group::Started {
   std::shared_ptr<Comm> comm;
   std::shared_ptr<Communicator> communicator;  // lives until the operation is done
@@ -43,7 +43,7 @@ bool on_streams(const std::shared_ptr<Comm>& comm, std::span<const Operation> op
     if (one.memory == Memory::streams) return true;
     any = any && one.memory == Memory::any;
   }
-  // Operations without elements need no memory. They go through the lane if there is one.
+  // Operations without elements suit either way. They keep the order of the lane if there is one.
   return any && comm->lane_if_made() != nullptr;
 }
 
@@ -200,8 +200,7 @@ Code Group::end_outermost() {
   return code;
 }
 
-// Gathers the calls that are one operation: each collective, and all messages of a communicator.
-// They are in the order of the calls, but messages come last.
+// Returns the group's operations: each collective, then all messages of each communicator as one.
 std::vector<Group::Together> Group::gather_calls() {
   const std::vector<Call> calls = std::exchange(calls_, {});
   std::vector<Together> all;

@@ -1,10 +1,10 @@
 // ncclGroupStart to ncclGroupEnd: calls of one thread that begin together.
 //
 // Nothing begins before the outermost End. Then the jobs begin, which make and end communicators.
-// Then each communicator's collectives begin in the order of the calls. Its sends and receives are
-// last, as one operation, so that no order of them can block. Operations on device memory are
-// enqueued side by side (device/stager.h). If a call inside fails, End returns the first such error
-// and begins nothing.
+// Then each communicator's collectives begin in the order of the calls. Its sends and receives come
+// last, as one operation, so that no order of them can deadlock. Operations on device memory are
+// enqueued side by side (device/stager.h). If a call inside the group fails, End returns the first
+// such error and begins nothing.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ class Group {
     // Called after begin(), if the communicator blocks or `waits`.
     std::function<Code()> wait;
     std::function<void()> cancel = [] {};  // called instead of begin()
-    // Waits for the communicator's end, even if it does not block.
+    // Whether End waits for the communicator to end, even if the communicator does not block.
     bool waits = false;
   };
 
@@ -35,7 +35,7 @@ class Group {
   bool open() const { return depth_ > 0; }
   void start() { ++depth_; }
   Code end();
-  // Ends a group without beginning anything.
+  // Ends the group without beginning any of its calls.
   Code discard();
 
   // Adds an operation or a job to the open group, or runs it at once if none is open.
@@ -62,7 +62,7 @@ class Group {
   static Code run(const std::shared_ptr<Comm>& comm, const Operation& operation);
   static Code run(const Job& job);
   std::vector<Together> gather_calls();
-  // Sets `code` to the result of enqueueing the work of streams, if there is any.
+  // Begins all operations of the group. Sets `code` if enqueueing on streams fails.
   std::vector<Started> begin_operations(Code& code);
   static Started start(const std::shared_ptr<Comm>& comm,
                        std::shared_ptr<Communicator> communicator,

@@ -26,12 +26,13 @@ bool interface_matches(std::string_view filter, std::string_view name);
 // which mean something on one link only.
 std::vector<LocalAddress> addresses_of_host();
 
-// Returns those of `all` that the settings allow, `outward` first. If NCCL_SOCKET_IFNAME is not
-// set, loopback and bridges of containers are taken only if there is nothing else.
+// Returns the addresses in `all` that the settings allow; `outward`, by which other networks are
+// reached, comes first. Without NCCL_SOCKET_IFNAME, loopback and bridges of containers are a last
+// resort.
 std::vector<LocalAddress> choose(const std::vector<LocalAddress>& all,
                                  const UniqueId::Address& outward, const Settings& settings);
-// The same for this host. If that is empty, gives 127.0.0.1, unless an interface or IPv6 is asked
-// for.
+// The same for this host's addresses. If there are none, returns 127.0.0.1, unless the settings
+// name interfaces or IPv6.
 std::vector<LocalAddress> choose_local(const Settings& settings);
 
 // Returns their addresses, at most kAddressesMax.

@@ -44,8 +44,7 @@ std::string interface_of(const Options& options) {
   return address;
 }
 
-// Returns the id of a place that NCCL_COMM_ID names. Everybody knows the place, so the id has no
-// secret.
+// Makes the id of the address that NCCL_COMM_ID names. Everybody can make it, so it has no secret.
 Result<UniqueId> id_of_place(const std::string& place) {
   const auto where = rendezvous::parse_host_port(place);
   if (!where.ok()) {
@@ -67,7 +66,7 @@ Result<UniqueId> id_of_place(const std::string& place) {
   return id;
 }
 
-// Warns once in each process.
+// Warns, once in each process, that a group without a secret is not sealed.
 void say_not_sealed() {
   static std::atomic<bool> told{false};
   if (told.exchange(true)) return;

@@ -26,9 +26,9 @@ class Listeners {
   // Makes an id, and opens a listener for it.
   Result<UniqueId> open(const Settings& settings);
   // Returns the place where the id's group meets: this process's own listener, or a connection to
-  // an address of the id. The listener is closed when the place is left. An id without a secret was
-  // made from NCCL_COMM_ID in every process: rank 0 opens its listener here, and the options say
-  // who may connect.
+  // an address of the id. Leaving the place closes the listener. Only for an id of NCCL_COMM_ID,
+  // which every process makes, does rank 0 open the listener here; the options then say who may
+  // connect.
   Result<std::shared_ptr<Place>> reach(const UniqueId& id, const Options& options, bool rank_0);
 
  private:
@@ -40,7 +40,8 @@ class Listeners {
     std::mutex mutex;
     std::condition_variable_any changed;
     std::map<std::string, Listener> open;
-    // A thread closes listeners when their time is over; it ends with the last one.
+    // Whether a thread is there that closes listeners after kMeetingTime. It ends with the last
+    // one.
     bool watched = false;
   };
   static void expire(State& state, const std::stop_token& stop);

@@ -9,11 +9,11 @@
 namespace leeway::nccl {
 namespace {
 
-// NCCL_WIN_REQUIRED_ALIGNMENT: memory of ncclMemAlloc may become a window.
+// NCCL_WIN_REQUIRED_ALIGNMENT. Programs may register memory of ncclMemAlloc as a window.
 constexpr std::size_t kAlignment = 4096;
 
-// From this size on, the driver gives whole pages of 2 MiB, aligned to 2 MiB. Smaller allocations
-// share a page, at any multiple of 512 bytes. NCCL rounds up to these pages, too.
+// From this size on, cuMemAlloc gives whole pages of 2 MiB, aligned to 2 MiB. Smaller allocations
+// share a page, at any multiple of 512 bytes. So sizes are rounded up to pages, as NCCL does.
 constexpr std::size_t kDevicePage = std::size_t{2} << 20;
 
 // Returns `bytes` rounded up to a multiple of `unit`, or 0 if they are too many for that.

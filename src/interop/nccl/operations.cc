@@ -38,7 +38,8 @@ Code check_pointers(const Arguments& call, const Comm& comm, const char* title) 
   return kSuccess;
 }
 
-// Resolves the factor of a program's own reduction. If it is in host memory, it is read now.
+// Sets the factor of a program's own reduction. Reads it now if it is in host memory; streams read
+// it otherwise.
 Code resolve_factor(const void* factor, const char* title, Operation& out) {
   if (factor == nullptr) return kSuccess;
   const device::Stager* const cuda = stager();

@@ -1,6 +1,6 @@
-// The store by which one group meets. A communicator keeps its options, and with them the store. So
-// this wrapper lets go of sockets and listeners when the group has met. Later calls of the store
-// return kUnavailable.
+// The store by which one group meets. A communicator keeps its options, and the store with them. So
+// this wrapper lets go of the store, with its sockets and listeners, when the group has met. Later
+// calls of the wrapper return kUnavailable.
 #pragma once
 
 #include <functional>
@@ -14,8 +14,7 @@ namespace leeway::nccl {
 
 class Place final : public ForwardingRendezvous {
  public:
-  // `address` is the one by which this process reaches the store. leave() calls `left` once; it may
-  // be empty.
+  // `address`: where this process reaches the store. leave() calls `left` once, unless it is empty.
   Place(std::shared_ptr<Rendezvous> store, std::string address, std::function<void()> left)
       : address_(std::move(address)), store_(std::move(store)), left_(std::move(left)) {}
 

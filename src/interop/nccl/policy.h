@@ -35,7 +35,7 @@ class Policy {
 
   // Returns kInvalidArgument, with line and column, if a rule is wrong.
   static Result<Policy> parse(std::string_view text);
-  // The same for a variable's value. It holds rules if it is empty or has "->", else the name of a
+  // Parses the value of LEEWAY_NCCL_POLICY: rules if it is empty or has "->", else the name of a
   // file of rules.
   static Result<Policy> read(const std::string& value);
 
@@ -50,8 +50,8 @@ class Policy {
   // Returns a text for each rule that can never decide a call: which rule, and why.
   std::vector<std::string> idle_rules() const;
 
-  // Returns a checksum of the parts of the rules that decide calls. Ranks compare it to find
-  // policies that differ.
+  // Returns a checksum of the fields that affect how calls are made. Ranks compare it to find out
+  // whether their policies differ.
   std::uint64_t fingerprint() const;
 
  private:
@@ -68,11 +68,11 @@ class Policy {
     std::string text;  // the rule as it was written, for messages
 
     bool concerns(const Group& group) const;
-    // Returns the rule without the calls that stay exact in any case.
+    // Returns the rule restricted to calls that may be lossy at all; an exact rule as it is.
     Rule effective() const;
     // Returns true if this rule matches all calls that `other` matches.
     bool covers(const Rule& other) const;
-    // Returns the part that matches and decides calls, as text for the fingerprint.
+    // Returns the fields that affect how calls are made, as text for fingerprint().
     std::string canonical() const;
   };
   friend class RuleParser;

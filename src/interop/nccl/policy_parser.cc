@@ -24,7 +24,8 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
-// Parts between separators, trimmed; each is a view into the text, so that its place is known.
+// Returns the parts between separators, trimmed. Each is a view into the text, so errors can give
+// its column.
 std::vector<std::string_view> parts_of(std::string_view text, std::string_view separators) {
   std::vector<std::string_view> parts;
   while (true) {

@@ -14,8 +14,8 @@
 namespace leeway::nccl {
 namespace {
 
-// Time for all addresses of an id together. An address that cannot be reached often gives no answer
-// at all.
+// Time for all addresses of an id together. It ends the search where unreachable addresses give no
+// answer.
 constexpr int kProbeMs = 3000;
 
 // Begins a connection. Returns its socket, or -1.

@@ -25,13 +25,13 @@ class Reductions {
   // The ncclRedOp_t of the first reduction that a program makes.
   static constexpr leeway_nccl_enum kFirstMade = 5;
 
-  // Makes a premul_sum and returns its ncclRedOp_t. Its factor at `memory` is read now, or, with
-  // `later`, by each call that uses it.
+  // Makes a premul_sum and returns its ncclRedOp_t. Reads its factor at `memory` now. With `later`,
+  // each call that uses it reads the factor.
   leeway_nccl_enum make(const void* memory, DataType type, bool later);
   // Returns false if `op` was not made here, or was destroyed.
   bool destroy(leeway_nccl_enum op);
-  // Puts the reduction into the options. For a factor that each call reads, sets `later` to its
-  // address. Returns kInvalidArgument if there is no such reduction, or it is for another type.
+  // Sets the options to the reduction. If each call reads the factor, sets `later` to its address.
+  // Returns kInvalidArgument if there is no such reduction, or if it is for another type.
   Status resolve(leeway_nccl_enum op, DataType type, CollectiveOptions& options,
                  const void*& later) const;
 

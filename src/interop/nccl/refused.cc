@@ -152,7 +152,7 @@ leeway_nccl_team TeamWorld(leeway_nccl_comm handle) {
   return comm != nullptr ? leeway_nccl_team{comm->size(), comm->rank(), 1} : leeway_nccl_team{};
 }
 
-// Team of the ranks whose memory a kernel can reach: only its own.
+// Team of the ranks whose memory a kernel of this rank can reach: only itself.
 leeway_nccl_team TeamLsa(leeway_nccl_comm handle) {
   return comm_of(handle, "TeamLsa") != nullptr ? leeway_nccl_team{1, 0, 1} : leeway_nccl_team{};
 }

@@ -1,5 +1,5 @@
 // Memory that a program registered with one communicator, as a buffer or as a window. Handles are
-// numbers: the same memory registered again has the same handle, and a count.
+// numbers. Registering the same memory again gives the same handle and counts up.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@ namespace leeway::nccl {
 
 class Registrations {
  public:
-  // Registers memory and returns its handle, or null if there is no memory. The transport may
-  // refuse the memory: `told` says why, and calls work all the same. `communicator` is null for
-  // memory of a device, which no transport can register.
+  // Registers memory and returns its handle, or null for null. If the transport refuses the memory,
+  // `told` says why; the handle is valid all the same. `communicator` is null for memory of a
+  // device, which no transport can register.
   void* add(Communicator* communicator, void* memory, std::size_t bytes, Status& told);
   // Returns kUnsupported if there is no such handle.
   Status remove(void* handle);

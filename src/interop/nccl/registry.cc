@@ -8,7 +8,7 @@
 namespace leeway::nccl {
 namespace {
 
-// Handles look like pointers, but to addresses that are never mapped.
+// Handles look like pointers, but stay small, so that they are no address of mapped memory.
 constexpr unsigned kHandleShift = 4;
 
 std::uint64_t number_of(leeway_nccl_comm handle) {

@@ -24,9 +24,9 @@ class Registry {
  public:
   leeway_nccl_comm add(std::shared_ptr<Comm> comm);
   // Returns kInvalidArgument if there is no such handle, in NCCL's words if it is null. Returns
-  // kUnsupported if it is of the process that this one was forked from. `title` names the call.
+  // kUnsupported if the handle was made before this process was forked. `title` names the call.
   Result<std::shared_ptr<Comm>> find(leeway_nccl_comm handle, std::string_view title);
-  // The same, and removes the handle.
+  // As find(), and removes the handle.
   Result<std::shared_ptr<Comm>> take(leeway_nccl_comm handle, std::string_view title);
   std::vector<std::shared_ptr<Comm>> take_all();
 
@@ -34,7 +34,7 @@ class Registry {
   struct Table {
     std::shared_mutex mutex;
     std::unordered_map<std::uint64_t, std::shared_ptr<Comm>> comms;
-    // Handles below this are of processes that this one was forked from.
+    // Handles below this were made before this process was forked.
     std::uint64_t first = next_number;
   };
   static Status absent(const Table& table, leeway_nccl_comm handle, std::string_view title);

@@ -66,8 +66,8 @@ Status read_switch(const Settings::Lookup& variable, const char* name, bool& out
   return Status();
 }
 
-// Refuses Leeway's variables that are set and empty, as after `LEEWAY_NCCL_POLICY=$RULES` where
-// RULES is misspelt. NCCL's own variables count as unset then.
+// Refuses LEEWAY_NCCL_* variables that are set but empty, as after `LEEWAY_NCCL_POLICY=$RULES`
+// where RULES is misspelt. Empty NCCL_* variables count as unset.
 Status refuse_empty(const Settings::Lookup& variable) {
   for (const char* const name :
        {"LEEWAY_NCCL_POLICY", "LEEWAY_NCCL_TRACE", "LEEWAY_NCCL_TIMEOUT", "LEEWAY_NCCL_SEAL",

@@ -43,7 +43,7 @@ void copy_on_host(const device::Copy& copy, std::byte* staging, bool in) {
   }
 }
 
-// Returns the code for a call whose work could not be enqueued.
+// Returns the code for a call that could not be enqueued. kUnavailable: CUDA refused it.
 Code code_of_enqueue(const Status& status) {
   return status.code() == StatusCode::kUnavailable ? kCudaError : code_of(status.code(), 0);
 }
@@ -91,7 +91,7 @@ const device_codec::Kernels* StagedCall::kernels() const {
       **lane, codec::format_of(operation.options.codec, operation.type, codec::Purpose::sum));
 }
 
-// Makes kernels run the step. They read and write the call's memory in place of copies.
+// Sets up a step that kernels run. They read and write the call's memory, so nothing is copied.
 void StagedCall::encode(const device_codec::Kernels& kernels, std::size_t index,
                         device::Step& step) {
   const Operation& operation = parts_[index].pieces.front().operation;
@@ -111,7 +111,7 @@ void StagedCall::encode(const device_codec::Kernels& kernels, std::size_t index,
                                          .input = memory(step.input),
                                          .input_pitch = blocks ? step.input.front().pitch : 0,
                                          .output = memory(step.output)};
-  // Blocks are even shards, or fewer blocks of a packet each if the tensor is short.
+  // Longest shard: an all_reduce has even ones, or fewer of one packet each if the tensor is short.
   if (call.spreads)
     call.block_elements =
         std::min(operation.count, std::max(operation.count / ranks, kPacketElementsMax));

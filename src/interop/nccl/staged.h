@@ -19,8 +19,8 @@
 
 namespace leeway::nccl {
 
-// A part of a call, which is one operation to Leeway. Holds its pieces, with their elements and
-// their places in staging.
+// One part of a call; to Leeway, an operation of its own. Has its pieces, with their places in
+// staging.
 struct StagedPart {
   static constexpr std::size_t kNone = ~std::size_t{0};
   struct Piece {
@@ -35,8 +35,8 @@ struct StagedPart {
 
 // Cuts a collective, or one message.
 std::vector<StagedPart> cut(const Operation& operation, int rank, int size);
-// Puts all messages of a group into one part, as no order of them may block. So staging needs room
-// for all of them at once.
+// Puts all messages of a group into one part, so that no order of them can deadlock. Staging needs
+// room for all of them at once.
 StagedPart cut_messages(std::span<const Operation> messages);
 
 // A staged call: one collective or message, or all messages of one communicator in a group. Its
@@ -51,16 +51,17 @@ class StagedCall : public std::enable_shared_from_this<StagedCall> {
   // Returns the streams of the operations, each once.
   std::vector<device::cuda::Stream> streams() const;
 
-  // Marks the call as in progress until its last step is done. A replay does so by itself.
+  // Marks the call as in progress until its last step is done. Replays of a graph need no call of
+  // it.
   void begin();
-  // Takes begin() back: the work was only captured, or could not be enqueued.
+  // Undoes begin(), if the work was only captured or could not be enqueued.
   void not_begun();
   // Returns the result of the last run.
   Code code();
 
  private:
-  // Returns the kernels that encode the elements, so that these do not pass through staging.
-  // Returns null if the call is not for kernels.
+  // Returns the kernels for this call, which encode elements where they are. Returns null if copies
+  // through staging must do.
   const device_codec::Kernels* kernels() const;
   void encode(const device_codec::Kernels& kernels, std::size_t index, device::Step& step);
   // Runs a part. `start` begins its operation; `done` is called at its end, with true if it
@@ -82,10 +83,10 @@ class StagedCall : public std::enable_shared_from_this<StagedCall> {
   Scalar factor_ = 1;  // factor as the first part read it, in the order of the stream
 };
 
-// Enqueues calls on memory of streams, side by side.
+// Enqueues calls on device, managed or pinned memory side by side.
 Code enqueue(std::span<const std::shared_ptr<StagedCall>> calls);
 
-// A staged call on host memory. The processor copies; begin() copies the input.
+// A staged call on host memory: the processor copies to and from staging.
 class HostCall : public std::enable_shared_from_this<HostCall> {
  public:
   // `ended` is called when the call is done; it may be empty.

@@ -37,7 +37,7 @@ struct UniqueId {
   bool has_secret() const;
   // The nonce in hexadecimal digits: the group's name.
   std::string name() const;
-  // The secret as a secret file holds it.
+  // The secret, in the form of a secret file.
   std::string secret_text() const;
   // "host:port" or "[v6]:port" of each address.
   std::vector<std::string> places() const;

@@ -11,8 +11,8 @@ constexpr int kRanks = 2;
 constexpr int kReceiver = 0;
 constexpr int kSender = 1;
 
-// The listener was there when it made its handle, so silence means that its process is gone or that
-// no way leads to it. It may call accept at any later time.
+// Time for the listener's process to answer. It was there when it made the handle, so silence means
+// that it is gone or that no path leads to it. It may accept at any later time.
 constexpr auto kReachTime = std::chrono::seconds(30);
 
 }  // namespace

@@ -15,20 +15,20 @@ namespace leeway::nccl_net {
 
 class Connecting {
  public:
-  // Begins as the receiver, which listens. `store` is its own process's.
+  // Begins as the receiver, which listens. `store` is the store in this process by which both meet.
   static Result<std::unique_ptr<Connecting>> accept(const nccl::UniqueId& id,
                                                     const nccl::Settings& settings,
                                                     std::shared_ptr<Rendezvous> store);
   // Begins as the sender. poll() fails unless the listener's process answers within 30 s.
   static Result<std::unique_ptr<Connecting>> connect(const nccl::UniqueId& id,
                                                      const nccl::Settings& settings);
-  // Gives up the join, which takes up to 200 ms if the rendezvous answers.
+  // Gives up a join in progress, which takes up to 200 ms if the rendezvous answers.
   ~Connecting() = default;
   Connecting(const Connecting&) = delete;
   Connecting& operator=(const Connecting&) = delete;
 
-  // Returns null while the connection is not established. It is established once the peer has it,
-  // too. Must not be called again after an error, or after it returned a connection.
+  // Returns null until both peers have the connection. Must not be called again after it returned
+  // an error or a connection.
   Result<std::unique_ptr<Connection>> poll();
 
  private:

@@ -33,7 +33,7 @@ Code Connection::send(const void* data, std::size_t size, Request*& request) {
   if (communicator_->rank() != kSenderRank) {
     return fail(Status::error(StatusCode::kInvalidArgument, "isend on the receiver's end"));
   }
-  // Read only: a request has one pointer for both directions.
+  // The data are only read; a request has one pointer for both directions.
   return begin(static_cast<std::byte*>(const_cast<void*>(data)), size, request);
 }
 

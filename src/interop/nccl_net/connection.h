@@ -1,7 +1,7 @@
 // An established connection: a communicator of two, over which messages go from rank 1 to rank 0.
 //
-// A message of up to 2^40 bytes goes as pieces: the piece after a full one belongs to the same
-// message. While a message of one piece or more is in progress, no other one is.
+// A message of up to 2^40 bytes is sent in pieces of kPieceBytes, of which the last is shorter,
+// perhaps empty. A message with a full piece is in progress alone, so its pieces follow each other.
 #pragma once
 
 #include <array>
@@ -17,12 +17,12 @@ namespace leeway::nccl_net {
 
 // Largest value that NCCL accepts as the longest message of a plugin.
 inline constexpr std::size_t kMessageBytesMax = std::size_t{1} << 40;
-// Well below the 2^22 datagrams that Leeway sends in one operation.
+// Leeway sends at most 2^22 datagrams in one operation; a piece needs far fewer.
 inline constexpr std::size_t kPieceBytes = std::size_t{1} << 30;
 
 class Connection;
 
-// A message in progress. NCCL holds its address. It belongs to its connection, which reuses it.
+// A message in progress. Its connection owns and reuses it; NCCL holds its address.
 struct Request {
   Connection* connection = nullptr;
   std::byte* data = nullptr;
@@ -36,22 +36,22 @@ class Connection {
  public:
   static constexpr std::size_t kRequestsMax = LEEWAY_NCCL_NET_REQUESTS;
 
-  // `label` names it in the log. `deadline` is that of each message. Tests use small pieces.
+  // `label` names the connection in the log. `deadline`: for each message. Tests use small pieces.
   Connection(std::unique_ptr<Communicator> communicator, std::string label, Duration deadline,
              std::size_t piece_bytes = kPieceBytes);
-  // If requests are in progress, or it has failed, the connection ends at once: their memory is
-  // free, and the peer is told. Otherwise the peer is sent in the background what it still lacks.
+  // If requests are in progress, or the connection has failed, it ends at once: their memory is
+  // free, and the peer is told. Otherwise the peer still gets, in the background, what it lacks.
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Begin a message, as the sender and as the receiver. `request` is null if kRequestsMax requests
-  // are in progress, or if this message or one in progress has a full piece. The memory is read, or
-  // written, until test() says that it is done.
+  // Begin a message, as the sender or the receiver. `request` becomes null if the message must
+  // wait: if kRequestsMax requests are in progress, if one of them has a full piece, or if this one
+  // has and is not alone. The memory is in use until test() sets `done`.
   Code send(const void* data, std::size_t size, Request*& request);
   Code receive(void* data, std::size_t size, Request*& request);
-  // Sets `done` if the message is done; `bytes` is then its size. The request is free afterwards,
-  // and also if this fails.
+  // Sets `done` if the message is done, and `bytes` to its size. Then, or on failure, the request
+  // is free.
   static Code test(Request& request, bool& done, std::size_t& bytes);
 
   // Registers memory with the connection's transport (Communicator::register_memory).

@@ -11,13 +11,12 @@
 namespace leeway::nccl_net {
 namespace {
 
-// As in NCCL's own sockets: the most interfaces, and the speed assumed for an interface that
-// reports none.
+// As in NCCL's own socket transport: most interfaces, and speed of an interface that reports none.
 constexpr std::size_t kDevicesMax = 16;
 constexpr int kSpeedUnknownMbps = 10'000;
 
-// Time that the software adds to a message of 8 bytes, one way, on loopback
-// (tests/perf/nccl_net_bench). The network's own part is known only once there is a connection.
+// Time that Leeway adds to a message of 8 bytes, one way, on loopback (tests/perf/nccl_net_bench).
+// The network's own latency is not known before there is a connection.
 constexpr float kLatencyUs = 15.0F;
 
 constexpr int kCommsMax = 65'536;

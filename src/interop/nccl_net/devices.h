@@ -29,7 +29,8 @@ std::vector<Device> devices_of(const std::vector<nccl::LocalAddress>& addresses,
 // Devices of this host. Returns kUnavailable if no interface is allowed and up.
 Result<std::vector<Device>> find_devices(const nccl::Settings& settings, const Options& options);
 
-// Properties that NCCL is told of device `number`. Pointers are the device's.
+// Properties of device `number` for NCCL. Their pointers point into `device`, which must outlive
+// them.
 leeway_nccl_net_properties_v12 properties_of(const Device& device, int number);
 
 }  // namespace leeway::nccl_net

@@ -1,4 +1,4 @@
-// The functions behind all versions. Each is a function of C: no exception leaves it.
+// The functions behind all versions of the plugin. Each is a function of C: no exception leaves it.
 #include "interop/nccl_net/functions.h"
 
 #include <climits>
@@ -116,7 +116,7 @@ leeway_nccl_result accept(void* listener, void** out) {
   });
 }
 
-// Succeeds even if the memory cannot be registered.
+// Succeeds even if the memory cannot be registered, because messages work without that.
 leeway_nccl_result register_memory(void* comm, void* data, std::size_t size, int kind, void** out) {
   return guarded([&]() -> Code {
     *out = nullptr;

@@ -14,7 +14,7 @@ constexpr int kInfo = 3;
 constexpr unsigned long kInit = 0x1;
 constexpr unsigned long kNetwork = 0x10;
 
-// Plugins do not learn NCCL's version. Programs before 2.30 know no timeout.
+// NCCL's version, which plugins do not learn. Before 2.30 NCCL has no code for a timeout.
 constexpr int kProgramVersion = nccl::version_code(2, 29, 0);
 
 std::atomic<leeway_nccl_logger> logger_of_process{nullptr};

@@ -1,5 +1,5 @@
-// Lines in NCCL's log. Only calls of NCCL write lines, never a thread of Leeway's. So nobody calls
-// back into a library that is being closed.
+// Lines in NCCL's log. Only calls of NCCL write them, never a thread of Leeway's, which might call
+// into NCCL while it is being unloaded.
 #pragma once
 
 #include "interop/nccl/codes.h"

@@ -100,7 +100,7 @@ Result<std::unique_ptr<Connection>> Process::connect(const nccl::UniqueId& id) {
   return made;
 }
 
-// Drops connections for which NCCL has not asked for kMeetingTime: it gave its communicator up.
+// Drops connections that NCCL has not asked about for kMeetingTime, because it gave them up.
 void Process::drop_abandoned(Clock::time_point now) {
   for (auto& [name, pending] : pending_) {
     if (now - pending.asked > nccl::kMeetingTime) drop_in_background(std::move(pending.connecting));

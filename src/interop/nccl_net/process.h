@@ -24,25 +24,25 @@ struct Listener {
   bool accepted = false;
 };
 
-// Thread-safe. A forked child has a new one.
+// Thread-safe. A forked child has an instance of its own.
 class Process {
  public:
   static Process& get();
 
-  // Reads the environment, the first time. Each call is ended by a finalize().
+  // The first call reads the environment. Each call needs a finalize().
   Status init();
-  // The last call gives up connections that are being made. It waits at most 2 s until connections
-  // that were closed have left.
+  // The finalize() of the last init() gives up connections that are being made. It waits at most 2
+  // s for closed connections to leave.
   void finalize();
 
-  // After init(). Never changes.
+  // Valid after init(); they never change.
   const std::vector<Device>& devices() const { return devices_; }
   const nccl::Settings& settings() const { return settings_; }
 
   // `device` is one of devices().
   Result<std::unique_ptr<Listener>> listen(int device);
-  // Works like Connecting::poll(). The first call for a handle begins the connection, and the call
-  // that gives a result ends it.
+  // As Connecting::poll(). The first call for a handle begins its connection; a call that returns a
+  // connection or an error ends it.
   Result<std::unique_ptr<Connection>> connect(const nccl::UniqueId& id);
 
  private:
@@ -58,8 +58,8 @@ class Process {
   int users_ = 0;
   nccl::Settings settings_;
   std::vector<Device> devices_;
-  // One server (a port and a thread) for all listeners, while there is a listener. Its secret is in
-  // all their handles.
+  // The server (a port and a thread) of all listeners, while there are any. Its secret is in their
+  // handles.
   std::weak_ptr<TcpRendezvous> server_;
   std::array<std::uint8_t, 32> secret_{};
   std::map<std::string, Pending> pending_;  // by the handle's nonce

@@ -52,7 +52,7 @@ LatencyTable LatencyWindow::table() {
   return {ns_, micro_batches_, computed_ns_};
 }
 
-// Tries each completed latency once at most.
+// Returns the next completed latency above `above_ns`, or `above_ns` if there is none.
 std::int64_t LatencyWindow::next_completed(std::int64_t above_ns) {
   for (std::size_t tried = 0; tried < completed_ns_.size(); ++tried) {
     const std::int64_t latency = completed_ns_[turn_];

@@ -32,8 +32,8 @@ class LatencyWindow {
   bool full() const { return steps_ == steps_max_; }
   std::uint32_t steps() const { return steps_; }
 
-  // Adds a step that has ended. `completed` holds values of 0 .. kLatencyMaxNs, at most
-  // micro_batches of them. Must not be called if full().
+  // Adds a step that has ended. `completed`: latencies of its micro-batches, each 0 ..
+  // kLatencyMaxNs. `aborted_after`: when a micro-batch was given up. Must not be called if full().
   void add_step(std::span<const std::int64_t> completed, std::optional<Duration> aborted_after);
 
   // Imputes the unknown latencies, and returns all latencies of the full window; they stay until

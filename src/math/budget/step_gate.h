@@ -37,12 +37,12 @@ class StepGate {
  public:
   explicit StepGate(const StepGateOptions& options);
 
-  // Returns whether to run a micro-batch; the one before, if any, is completed. Otherwise the step
-  // has ended.
+  // Counts the running micro-batch, if there is one, as completed. Returns whether to run another;
+  // if false, the step has ended.
   bool next(Instant now);
-  // The same if the completed micro-batch was timed on a device. A step has lasted as long as the
-  // host's time or the sum of its device times, whichever is more. At the beginning of a step the
-  // time is ignored.
+  // The same for a micro-batch that took `device_s` on a device (ignored at the start of a step).
+  // The threshold applies to the host's time of the step or to its device times' sum, whichever is
+  // more.
   bool next(Instant now, double device_s);
   // Call it while a micro-batch runs. If it returns true, the step ends, and that micro-batch does
   // not count.
@@ -63,8 +63,9 @@ class StepGate {
   }
   // Run time of the micro-batch that should_stop() gave up; unset if none was.
   std::optional<Duration> aborted_after() const { return aborted_after_; }
-  // Point of a micro-batch at which should_stop() is asked, in 1024ths of its host time. It is an
-  // average over all completed micro-batches in which should_stop() was asked. 0 if it never was.
+  // How far into a micro-batch should_stop() is asked, in 1024ths of the micro-batch's host time.
+  // This is the average over the completed micro-batches in which it was asked; 0 if there are
+  // none.
   std::uint32_t stop_share_1024() const;
   // Start of the step on the gate's own clock, which never goes back.
   Instant step_start() const { return step_start_; }
@@ -94,7 +95,7 @@ class StepGate {
   Duration device_time_{0};  // sum over the step's micro-batches
   std::optional<Duration> aborted_after_;
   std::optional<Duration> asked_after_;  // when should_stop() was asked in the running micro-batch
-  // Sums over completed micro-batches in which should_stop() was asked.
+  // Sums over the micro-batches of stop_share_1024(): time until should_stop(), and whole time.
   double asked_ns_ = 0.0;
   double asked_of_ns_ = 0.0;
   std::int64_t shortest_ns_ = kLatencyMaxNs;

@@ -113,13 +113,13 @@ void ThresholdAgreement::conclude(std::uint64_t step, bool ok) {
   if (usable && estimate_due(step)) adopt(step);
 }
 
-// Mean over latencies of one of totals_.
+// Returns a sum in totals_ divided by the number of latencies.
 double ThresholdAgreement::mean_of(Total total) const {
   return totals_[total] / std::max(1.0, totals_[kLatencies]);
 }
 
-// Decides from values that are equal on all ranks. If no rank completes anything, the threshold
-// must go.
+// Returns whether to put a new threshold in force, from values that are equal on all ranks. If no
+// rank completed anything, the present threshold must go.
 bool ThresholdAgreement::estimate_due(std::uint64_t step) {
   if (estimates_ == 0 || catching_up_ || totals_[kLatencies] == 0.0) return true;
   if (options_.reestimate_steps != 0 && step - estimated_at_ >= options_.reestimate_steps)

@@ -1,11 +1,11 @@
 // Brings the ranks of a group to the same automatic threshold without waiting for one another.
-// Ranks measure every window of steps and exchange the tables of the threshold search. Fixed
-// numbers of steps later all ranks compute the same result from the same tables. This class says
-// what to exchange and when; the caller exchanges it.
+// Ranks measure every window of W steps and exchange the tables of ThresholdSearch. Each exchange
+// has kExchangeSteps steps to finish. Then all ranks compute the same threshold from the same
+// tables. This class says what to exchange and when; the caller exchanges it.
 //
 //   step w W        the w-th window has ended: bounds() becomes the maximum over ranks
 //   kExchangeSteps  later: cuts() becomes the maximum, sums() and totals() the sum over ranks
-//   as many again   later: conclude(), and another threshold() perhaps
+//   as many again   later: conclude(), which may change threshold()
 //
 // Steps count from the end of the warm-up. The exchanges depend on the number of the step alone,
 // and never on the result of an exchange: ranks must issue the same operations even if one of them
@@ -52,14 +52,14 @@ class ThresholdAgreement {
   // Returns the stage that is due at the beginning of this step, counted from 0.
   Stage due(std::uint64_t step) const;
 
-  // Call both in every step past the warm-up, whatever is due. begin_step(): at its beginning,
-  // where a window may end and bounds() are made. end_step(): when it has ended.
+  // Call both in every step past the warm-up, whatever is due: begin_step() first, end_step() when
+  // the step has ended. begin_step() makes bounds() if a window has just ended.
   void begin_step(std::uint64_t step, Instant start);
   void end_step(const StepGate& gate);
 
-  // Call it if tables are due. `bounds_ok`: bounds() hold those of all ranks.
+  // Call it if tables are due. `bounds_ok`: bounds() now holds the maximum over all ranks.
   void make_tables(const ComputeCounts& counts, bool bounds_ok);
-  // Call it if a conclusion is due. `ok`: cuts(), sums() and totals() hold those of all ranks.
+  // Call it if a conclusion is due. `ok`: cuts(), sums() and totals() are combined over all ranks.
   void conclude(std::uint64_t step, bool ok);
 
   // Tables to be combined over ranks in place. Without an automatic threshold there are only
@@ -73,20 +73,20 @@ class ThresholdAgreement {
   const ComputeCounts& global() const { return global_; }
   std::uint64_t estimates() const { return estimates_; }
   std::uint64_t drifts() const { return drifts_; }
-  // The estimate last put in force, with the model's prediction. Unset if it came from no
+  // The estimate behind threshold(), with the timing model's prediction. Unset if no rank had
   // latencies.
   std::optional<ThresholdEstimate> estimate() const;
 
   static constexpr std::size_t kCounts = 9;
   using CountRow = std::array<double, kCounts>;
-  // Conversions for adding up counts of ranks.
+  // Convert counts to numbers and back, so that ranks can add them up.
   static CountRow row_of(const ComputeCounts& counts);
   static ComputeCounts counts_of(std::span<const double, kCounts> row);
 
  private:
-  // Indices in totals_, behind the counts. kFailed: ranks whose bounds failed. kMixed: ranks whose
-  // window saw two thresholds. kBehind: ranks that lack a conclusion. Then sum, squares and number
-  // of the latencies, in seconds.
+  // Indices in totals_ behind the counts. kFailed, kBehind: ranks to which the exchange of bounds,
+  // or an earlier one of tables, failed. kMixed: ranks whose threshold changed within the window.
+  // kSum .. kLatencies: sum, sum of squares (in seconds) and number of latencies.
   enum Total : std::size_t {
     kFailed = kCounts,
     kMixed,

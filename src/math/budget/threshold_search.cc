@@ -81,7 +81,7 @@ void ThresholdSearch::add_tables(const LatencyTable& latencies) {
   sums_.back() += latencies.micro_batches;
 }
 
-// Candidates rise, and so do ends of micro-batches: one walk along both.
+// Fills cuts_ and sums_ of one step, in one walk: candidates rise, and so do ends of micro-batches.
 void ThresholdSearch::tabulate_step(std::uint32_t step, const Range& range,
                                     std::span<const std::int64_t> latencies,
                                     std::optional<std::uint32_t> stop_share_1024) {

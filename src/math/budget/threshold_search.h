@@ -1,10 +1,10 @@
-// The automatic compute threshold. Of 200 candidates it takes the one at which synchronous steps
-// would have got most done per unit of time, had it been in force in a window of measured steps.
-// This is the algorithm of arXiv 2306.10598's public code, unless stop_share_1024 or indifference
-// is given.
+// The automatic compute threshold. Of 200 candidates it takes the one with the most micro-batches
+// per unit of time. It computes this for a window of measured steps, as if the candidate had been
+// in force. This is the algorithm of arXiv 2306.10598's public code, unless stop_share_1024 or
+// indifference is given.
 //
 // No rank needs to see another's latencies. Each reduces its own to small tables, which are
-// combined by two rounds of element-wise maxima and sums. Every rank then finishes the same
+// combined in two exchanges of element-wise maxima and sums. Every rank then finishes the same
 // arithmetic on the same numbers:
 //
 //   search.add_bounds(mine, wall);   bounds() = maximum over ranks
@@ -31,45 +31,45 @@ inline constexpr std::int64_t kLatencyMaxNs = 3'600'000'000'000;  // longest mic
 inline constexpr std::uint32_t kMicroBatchesMax = 4096;           // in a step
 inline constexpr std::uint32_t kWindowStepsMax = 256;
 
-// One rank's micro-batch latencies over a window: step after step, in each micro_batches times from
-// 0 to kLatencyMaxNs, in the order in which they ran.
+// One rank's latencies over a window. `ns` has `micro_batches` latencies for each step, in the
+// order in which they ran, each 0 .. kLatencyMaxNs.
 struct LatencyTable {
   std::span<const std::int64_t> ns;
   std::uint32_t micro_batches = 0;
-  // Real compute time of each step, needed if part of the latencies was imputed because a threshold
-  // cut it off (LatencyWindow). If empty, it is the sum of the step's latencies.
+  // Measured compute time of each step. It is needed if LatencyWindow imputed latencies that a
+  // threshold cut off. If empty, the compute time is the sum of the step's latencies.
   std::span<const std::int64_t> computed_ns = {};
-  // Treatment of the micro-batch that runs when the threshold passes. With a number, should_stop()
-  // is asked once in it, at this part of its time in 1024ths. If the threshold has passed by then,
-  // the micro-batch is given up. Otherwise, and always with 0, it is completed and counts, as in
-  // StepGate. If unset, it costs no time and does not count, which is what the public code assumes.
+  // What the search assumes about the micro-batch that is running when the threshold passes. If
+  // unset: it takes no time and does not count (the public code's assumption). If 0: it is
+  // completed and counts. Otherwise should_stop() is asked once in it, at this many 1024ths of its
+  // latency: it is given up if the threshold has passed by then, else it is completed and counts.
   std::optional<std::uint32_t> stop_share_1024 = std::nullopt;
 };
 
 struct ThresholdSearchOptions {
   std::uint32_t steps = 44;        // steps in the window, 1 .. kWindowStepsMax
   std::uint32_t candidates = 200;  // at least 2
-  // Micro-batches that every step completes in any case. Candidates begin at the earliest end of
-  // the last of these, or of micro-batch 5, counted from 0, whichever is later. (5 is the public
-  // code's rule. In steps of no more than 5 it is the one 2/3 of the way through.)
+  // Micro-batches that every step completes in any case. The smallest candidate is the earliest
+  // time at which a rank has completed these and the first six (the public code's rule). In steps
+  // of at most 5 micro-batches, two thirds and one more stand for the six.
   std::uint32_t micro_batches_min = 0;
-  // If above 0, takes the largest candidate whose speed-up is less than this below the best one's:
-  // the optimum is flat, and dropped micro-batches are lost. With 0, as in the public code, takes
-  // the best.
+  // If above 0, the search takes the largest candidate whose speed-up is within this of the best:
+  // near the optimum speed-ups hardly differ, and a larger threshold drops less work. If 0, it
+  // takes the best, as the public code does.
   double indifference = 0.0;
 };
-// The library's value of `indifference`, for steps that end as StepGate ends them.
+// The library's value of `indifference`, for searches that set stop_share_1024.
 inline constexpr double kIndifference = 0.002;
 
-// Means over the window's steps.
+// A threshold and its effect, as means over the window's steps.
 struct ThresholdChoice {
   Duration threshold{0};
   double drop_rate = 0.0;          // fraction of micro-batches that are not completed
   double time_cut = 0.0;           // fraction of the step's time that is saved
   double effective_speedup = 0.0;  // (1 - drop) / (1 - cut) - 1: gain in micro-batches per time
 
-  // Returns whether the choice gains anything. If latencies hardly vary, every candidate loses, and
-  // no threshold is better than the best of them.
+  // Returns whether the threshold gains anything. If latencies hardly vary, every candidate loses,
+  // so no threshold is better than any.
   bool worthwhile() const { return effective_speedup > 0.0; }
 };
 
@@ -80,27 +80,26 @@ class ThresholdSearch {
   // Forgets everything added.
   void reset();
 
-  // First round. `wall`: time from the start of the window's first step to the start of the step
-  // after its last. It counts as no shorter than the compute time of the slowest ranks. `latencies`
-  // holds ThresholdSearchOptions::steps steps.
+  // First exchange. `latencies` has ThresholdSearchOptions::steps steps. `wall`: time from the
+  // start of the window's first step to the start of the step after its last. It counts as no
+  // shorter than the compute time of the slowest ranks.
   void add_bounds(const LatencyTable& latencies, Duration wall);
   std::span<std::int64_t> bounds() { return bounds_; }
 
-  // Second round, once bounds() are those of all ranks.
+  // Second exchange, once bounds() holds the maximum over all ranks.
   void add_tables(const LatencyTable& latencies);
   std::span<std::int64_t> cuts() { return cuts_; }
   std::span<double> sums() { return sums_; }  // whole numbers below 2^53: exact in any order
 
-  // Returns the best candidate, the smaller of equals (but see indifference). If nothing was added
-  // or took time, returns a threshold of 0, which is not worthwhile.
+  // Returns the best candidate (see `indifference`), the smallest if several are equal. If nothing
+  // was added, or nothing took time, returns a threshold of 0, which is not worthwhile.
   ThresholdChoice choose() const;
 
   // Returns the effect that the candidate would have had; candidate <
   // ThresholdSearchOptions::candidates.
   ThresholdChoice evaluate(std::uint32_t candidate) const;
 
-  // Time per step that synchronous steps spend beyond their slowest rank's compute time, as a mean
-  // over the window.
+  // Mean time per step beyond the compute time of the slowest rank (reduction, optimizer).
   Duration overhead() const;
 
  private:
@@ -120,13 +119,13 @@ class ThresholdSearch {
                      std::optional<std::uint32_t> stop_share_1024);
 
   ThresholdSearchOptions options_;
-  // Values of the slowest rank. First [step] the sum of its latencies, then [step] its compute
-  // time, then minus the least candidate, then the wall time.
+  // Maxima over ranks: for each step the sum of latencies, for each step the compute time, minus
+  // the smallest candidate (so that a maximum finds it), the wall time.
   std::vector<std::int64_t> bounds_;
   // [candidate][step] time at which the slowest rank stops.
   std::vector<std::int64_t> cuts_;
-  // [candidate][step] micro-batches completed by then; the last entry is the micro-batches of a
-  // step.
+  // [candidate][step] micro-batches completed by then on all ranks. The last entry is the number of
+  // micro-batches in a step of all ranks.
   std::vector<double> sums_;
 };
 

@@ -30,11 +30,13 @@ struct TimingModel {
 
   // E[T] = M mu + sqrt(M) sigma B_N: compute time of the slowest worker.
   double slowest_s() const;
-  // sum over m of Phi((threshold - m mu) / (sqrt(m) sigma)): micro-batches a worker ends before it.
+  // sum over m of Phi((threshold - m mu) / (sqrt(m) sigma)): micro-batches that a worker ends
+  // before the threshold.
   double completed(double threshold_s) const;
   // S_eff = completed/M (E[T] + T_c) / (min(threshold, E[T]) + T_c).
   ThresholdPrediction predict(double threshold_s) const;
-  // The best multiple of step_s > 0 up to E[T]; at most 10^6 of them.
+  // Returns the prediction for the best multiple of step_s > 0 up to E[T]. Tries 10^6 of them at
+  // most.
   ThresholdPrediction best(double step_s) const;
 };
 

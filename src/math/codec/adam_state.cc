@@ -1,5 +1,5 @@
-// Encodes Adam's moments in one byte each. The loops go element by element: a state is encoded at
-// most once a step, and moving it costs more.
+// Encodes Adam's moments in one byte each. The loops are not vectorised: a state is encoded at most
+// once a step, and moving it takes longer.
 #include "leeway/adam_state.h"
 
 #include <algorithm>
@@ -21,10 +21,10 @@ constexpr float kFloatMax = std::numeric_limits<float>::max();
 constexpr std::uint32_t kMagnitudeMask = 0x7FFFFFFF;
 constexpr std::uint32_t kExponentMask = 0x7F800000;
 
-// Stream of the keyed hash that flushes (base/philox.h: top 4 bits of word b).
+// Philox stream of the draws of flush() (base/philox.h: top 4 bits of word b).
 constexpr std::uint32_t kFlushStream = 0xA0000000;
 
-// Element, scale target and draws of one moment.
+// How one of Adam's two moments is encoded.
 struct Moment {
   Minifloat format;
   float max;             // value to which the largest element is scaled
@@ -54,8 +54,8 @@ float scale_of(float amax, float max, bool power_of_two) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(scale) & kExponentMask);
 }
 
-// Returns the smallest subnormal code with probability |value| / its value, and otherwise 0. The 32
-// random bits are used only for this element.
+// Returns the smallest nonzero code with probability |value| over that code's value, else 0. The 32
+// random bits belong to this element alone.
 int flush(const Moment& moment, float value, std::uint64_t element,
           const AdamState8Options& options) {
   const PhiloxCounter counter{
@@ -108,7 +108,7 @@ Status decode(const Minifloat& format, std::span<const std::uint8_t> in, float s
   for (std::size_t i = 0; i < in.size(); ++i) {
     const float code = codec::decode(format, in[i]);
     const float value = code / scale;
-    // The largest element may have been rounded up from near the end of float's range.
+    // Decoding may overflow if the encoder rounded up an element near the largest float.
     out[i] = std::isfinite(code) ? std::clamp(value, -kFloatMax, kFloatMax) : value;
   }
   return {};

@@ -1,5 +1,5 @@
-// Factors of each block's codes when they are read: the caller's scale times the block's. Included
-// once for every instruction set.
+// Computes the factor on each block's codes in decoding: the caller's scale times the block's.
+// Included once for every instruction set.
 #if defined(LEEWAY_CODEC_BLOCK_FACTORS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LEEWAY_CODEC_BLOCK_FACTORS_INL_H_
 #undef LEEWAY_CODEC_BLOCK_FACTORS_INL_H_
@@ -19,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace leeway::codec {
 namespace HWY_NAMESPACE {
 
-// Takes any byte; the sign bit is ignored, 0x7F is NaN.
+// Value of a block's E4M3 scale. Ignores the sign bit; code 0x7F gives NaN.
 struct E4m3Scale {
   float packet;
   HWY_INLINE FloatVec value(WordVec code) const {
@@ -38,7 +38,7 @@ struct PowerOfTwoScale {
   }
 };
 
-// Reads one stored byte a block. Writes whole vectors.
+// Writes the factors of scales stored in one byte each. `factors` is filled up to whole vectors.
 template <class BlockScale>
 void byte_factors(const BlockScale& block_scale, const std::byte* stored, std::size_t blocks,
                   float scale, float* factors) {

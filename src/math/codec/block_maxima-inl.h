@@ -40,8 +40,8 @@ HWY_INLINE WordVec lane_maxima(const float* in) {
   return largest;
 }
 
-// Magnitudes of 16-bit elements are compared as they lie, twice as many a vector, because their
-// order is that of the floats. Only the maxima of blocks become floats.
+// Compares magnitudes of 16-bit elements as integers, whose order is the same. So a vector holds
+// twice as many, and only the maxima of blocks are converted to floats.
 template <typename T>
 HWY_INLINE hn::Vec<Shorts> short_magnitudes(const T* in) {
   const auto bits = load_unaligned(Shorts(), reinterpret_cast<const std::byte*>(in));
@@ -61,7 +61,7 @@ HWY_INLINE WordVec lane_maxima(const T* in) {
   return hn::Max(hn::And(pairs, word(0xFFFF)), hn::ShiftRight<16>(pairs));
 }
 
-// Converts maxima as lane_maxima() gives them to the bits of floats.
+// Converts the maxima that lane_maxima() returns to bits of float32.
 template <typename T>
 HWY_INLINE WordVec float_maxima(WordVec maxima) {
   if constexpr (std::is_same_v<T, BFloat16>) return hn::ShiftLeft<16>(maxima);
@@ -79,7 +79,7 @@ HWY_INLINE hn::Vec<Quarter> folded_to_quarter(V v) {
   return folded_to_quarter(hn::Max(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
 }
 
-// Computes the maxima of 16 blocks from their folded lanes, four after four.
+// Computes the maxima of 16 blocks. `folded` has four values of each (folded_to_quarter()).
 template <typename T>
 HWY_INLINE void finish_maxima(const std::uint32_t* folded, std::uint32_t* maxima) {
   const Words d;
@@ -93,8 +93,7 @@ HWY_INLINE void finish_maxima(const std::uint32_t* folded, std::uint32_t* maxima
 
 #if LEEWAY_RAW_AVX512
 
-// Interleaves two vectors and keeps the larger of two lanes that came from one vector. Half as many
-// lanes of each are left.
+// Folds two vectors into one: lanes of `a` and `b` alternate, each the larger of two lanes.
 HWY_INLINE __m512i paired_words(__m512i a, __m512i b) {
   return _mm512_max_epu32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
 }
@@ -105,7 +104,7 @@ HWY_INLINE __m512i paired_quarters(__m512i a, __m512i b) {
   return _mm512_max_epu32(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xDD));
 }
 
-// Maxima of four blocks: each quarter has a lane of each.
+// Folds four blocks into one vector. Each quarter of it has one lane of each block.
 template <std::size_t block>
 HWY_INLINE __m512i maxima_of_4_blocks(const float* in) {
   const __m512i first =
@@ -115,8 +114,8 @@ HWY_INLINE __m512i maxima_of_4_blocks(const float* in) {
   return paired_longs(first, second);
 }
 
-// A tree that transposes while it takes maxima: 15 steps of two shuffles and a maximum for 16
-// vectors, without memory.
+// Transposes while it takes maxima, in registers: 16 vectors take 15 steps, each of two shuffles
+// and a maximum.
 template <std::size_t block>
 HWY_INLINE void maxima_of_16_float_blocks(const float* in, std::uint32_t* maxima) {
   const __m512i lower =
@@ -126,7 +125,7 @@ HWY_INLINE void maxima_of_16_float_blocks(const float* in, std::uint32_t* maxima
   _mm512_storeu_si512(maxima, paired_quarters(lower, upper));
 }
 
-// 16-bit lanes of two vectors side by side, the larger of each pair.
+// The same for 16-bit lanes: lanes of `a` and `b` alternate, each the larger of two lanes.
 HWY_INLINE __m512i paired_shorts(__m512i a, __m512i b) {
   return _mm512_max_epu16(_mm512_unpacklo_epi16(a, b), _mm512_unpackhi_epi16(a, b));
 }
@@ -137,8 +136,8 @@ HWY_INLINE __m512i paired_short_fours(__m512i a, __m512i b) {
   return _mm512_max_epu16(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
 }
 
-// Places of the blocks' maxima after these steps: block 2k is in the first quarter, block 2k + 1 in
-// the third. Block b's goes to the lower half of lane b.
+// Where the steps below leave the maxima: block 2k in the first quarter, block 2k + 1 in the third.
+// The permutation moves block b's to the lower half of 32-bit lane b.
 constexpr std::array<std::uint16_t, 32> short_maxima_places() {
   std::array<std::uint16_t, 32> places{};
   for (std::uint16_t b = 0; b < 16; ++b)
@@ -146,7 +145,7 @@ constexpr std::array<std::uint16_t, 32> short_maxima_places() {
   return places;
 }
 
-// 16 lanes of a block of 16-bit elements, then 16 of the next.
+// Folds two blocks into one vector: 16 lanes of the first block, then 16 of the second.
 template <std::size_t block, typename T>
 HWY_INLINE __m512i maxima_of_2_short_blocks(const T* in) {
   if constexpr (block == 16) return short_magnitudes(in).raw;
@@ -156,7 +155,7 @@ HWY_INLINE __m512i maxima_of_2_short_blocks(const T* in) {
                           _mm512_shuffle_i64x2(first, second, 0xEE));
 }
 
-// Takes half as many steps as for floats.
+// The same tree as for floats, with half as many steps.
 template <std::size_t block, typename T>
 HWY_INLINE void maxima_of_16_short_blocks(const T* in, std::uint32_t* maxima) {
   alignas(64) static constexpr std::array<std::uint16_t, 32> kPlaces = short_maxima_places();
@@ -210,14 +209,13 @@ void maxima_of_last_blocks(std::span<const T> in, std::uint32_t* maxima) {
   finish_maxima<T>(folded, maxima);
 }
 
-// Fetching the next packet while this one is worked on hides the memory's latency: its lines arrive
-// during the two later steps.
+// Prefetches part of the next packet, which then arrives during the two later steps of encoding.
 template <typename T>
 HWY_INLINE void fetch(const T* ahead, std::size_t count) {
   for (std::size_t i = 0; i < count; i += kCacheLineBytes / sizeof(T)) hwy::Prefetch(ahead + i);
 }
 
-// `ahead` may be null.
+// Writes each block's largest magnitude. `ahead`: the next packet, or null.
 template <std::size_t block, typename T>
 void block_maxima(std::span<const T> in, const T* ahead, std::uint32_t* maxima) {
   constexpr std::size_t kStep = block * kBlocksAtOnce;

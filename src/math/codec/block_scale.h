@@ -18,17 +18,16 @@ inline constexpr std::uint32_t kInfinityBits = 0x7F800000;
 inline constexpr float kFloatMax = std::numeric_limits<float>::max();
 
 // Scale of one block, as it is stored and as a factor. A block that is all zero, too small for its
-// scale, or not finite, is blank. Its inverse and its codes are 0 then.
+// scale, or not finite, is blank: its inverse and its codes are 0.
 //
 // Stochastic rounding multiplies by the inverse. Rounding to nearest computes for an element x
 //   fma(x, inverse, x * rest)
-// where inverse and rest together are 1/scale to 2^-46, so that x on a tie of its scale stays a
-// tie: a product with a rounded inverse may lie on either side of it. For such a scale the inverse
-// is rounded down.
+// where inverse + rest is 1/scale to 2^-46 and the inverse is rounded down. So an x halfway between
+// two codes stays halfway; with a rounded inverse alone it could move to either side.
 //
-// The rest is 0, which leaves the product, in these cases: powers of two; TransformerEngine's order
-// of operations; float32 scales of more than 16 significant bits (few elements lie on a tie of such
-// a scale, and for others the quotient's last bit decides nothing); and blocks above 2^120 or so,
+// The rest is 0, so that only x * inverse counts, for powers of two; TransformerEngine's order of
+// operations; float32 scales of more than 16 significant bits (few elements lie on a tie of such a
+// scale, and for others the quotient's last bit decides nothing); and blocks above 2^120 or so,
 // whose rests are too small.
 template <typename Stored>
 struct BlockScale {
@@ -64,15 +63,15 @@ constexpr BlockScale<float> float_scale(const Minifloat& element, std::uint32_t 
   return {scale, inverse, inverse_residual(inverse, scale) * inverse};
 }
 
-// Returns the code of the smallest power of two that does not clip, as scale of an element whose
-// largest value is 2^exponent * (1 + mantissa * 2^-23).
+// Returns the E8M0 code of the smallest power of two at which `amax_bits` does not clip.
+// `largest_bits`: the element's largest value, 2^exponent * (1 + mantissa * 2^-23).
 constexpr int ceil_scale_code(std::uint32_t amax_bits, std::uint32_t largest_bits) {
   const int exponent = static_cast<int>(largest_bits >> 23) - 127;
   const bool above = (amax_bits & 0x7FFFFF) > (largest_bits & 0x7FFFFF);
   return std::clamp(static_cast<int>(amax_bits >> 23) - exponent + (above ? 1 : 0), 0, 254);
 }
 
-// OCP MX 1.0, section 6.3, and the two other rules in use.
+// Scale of an MX block: the rule of OCP MX 1.0, section 6.3, or one of two others in use.
 constexpr BlockScale<std::uint8_t> mx_scale(const Minifloat& element, ScaleRule rule,
                                             std::uint32_t amax_bits) {
   if (amax_bits >= kInfinityBits) return {0xFF, 0.0f};
@@ -86,8 +85,8 @@ constexpr BlockScale<std::uint8_t> mx_scale(const Minifloat& element, ScaleRule 
   return {static_cast<std::uint8_t>(code), e8m0_value(254 - code)};
 }
 
-// Constants are copied below where a function takes a reference: device compilers have none to
-// constants of the host.
+// The functions below copy constants before passing them by reference: device compilers cannot
+// refer to constants of the host.
 
 constexpr int e4m3_nearest(float value) {
   constexpr Minifloat kElement = kE4M3;
@@ -101,7 +100,7 @@ constexpr float at_most_finite(float value) {
   return kFloatMax < value ? kFloatMax : value;
 }
 
-// NVFP4: a block's scale is an E4M3 value v under the packet's scale; 6 is E2M1's largest value.
+// NVFP4: a block's scale is an E4M3 value v times the packet's scale; 6 is E2M1's largest value.
 inline constexpr float kFp4Largest = 6.0f;
 inline constexpr float kFp4Sixth = 1.0f / 6.0f;
 inline constexpr float kNvfp4Range =

@@ -21,8 +21,8 @@ namespace leeway::codec {
 namespace HWY_NAMESPACE {
 
 #if LEEWAY_RAW_AVX512
-// Inverses of E4M3's subnormal values, codes 0 .. 7, then of the significands 8/8 .. 15/8 in the
-// binade before the first: rounded, or rounded down.
+// Inverses of E4M3's subnormal values (codes 0 .. 7), then of the significands 8/8 .. 15/8 at one
+// exponent below the smallest normal. `down`: rounded down, else to nearest.
 template <bool down>
 constexpr std::array<float, 16> e4m3_inverse_table() {
   std::array<float, 16> table{};
@@ -33,8 +33,7 @@ constexpr std::array<float, 16> e4m3_inverse_table() {
   }
   return table;
 }
-// Residuals 1 - inverse * value of the inverses rounded down. A power of two as factor changes
-// none.
+// Residuals 1 - inverse * value for the inverses rounded down. They hold at every exponent.
 constexpr std::array<float, 16> e4m3_residual_table() {
   std::array<float, 16> table{};
   for (int i = 1; i < 16; ++i) {
@@ -43,7 +42,7 @@ constexpr std::array<float, 16> e4m3_residual_table() {
   }
   return table;
 }
-// Index of a code in these tables.
+// Index of a code in the two tables above.
 HWY_INLINE __m512i e4m3_significands(WordVec code) {
   const __m512i eight = _mm512_set1_epi32(8);
   return _mm512_mask_or_epi32(code.raw, _mm512_cmpge_epu32_mask(code.raw, eight), eight,
@@ -51,7 +50,7 @@ HWY_INLINE __m512i e4m3_significands(WordVec code) {
 }
 #endif
 
-// Finite E4M3 magnitudes 0 .. 0x7E.
+// Values of the finite E4M3 codes 0 .. 0x7E.
 HWY_INLINE FloatVec e4m3_values(WordVec code) {
   const auto normal = float_of(hn::Add(hn::ShiftLeft<20>(code), word(120u << 23)));
   const auto subnormal =
@@ -73,7 +72,7 @@ HWY_INLINE WordVec e4m3_scale_codes(FloatVec amax) {
   return hn::Min(hn::Add(code, step), word(static_cast<std::uint32_t>(kE4M3.magnitude_max)));
 }
 
-// 1 - inverses * values, where that is exact: with fused instructions.
+// 1 - inverses * values. Exact only if the target has fused multiply-add.
 HWY_INLINE FloatVec residuals(FloatVec inverses, FloatVec values) {
   return hn::NegMulAdd(inverses, values, hn::Set(Floats(), 1.0f));
 }
@@ -82,8 +81,8 @@ HWY_INLINE FloatVec residuals(FloatVec inverses, FloatVec values) {
 template <bool down>
 HWY_INLINE FloatVec e4m3_inverses(WordVec code) {
 #if LEEWAY_RAW_AVX512
-  // The significands' inverses by table; the exponent is subtracted. A division of 16 lanes takes
-  // as long as all the rest of a scale.
+  // Looks up the significand's inverse and subtracts the exponent: dividing 16 lanes would take as
+  // long as everything else in a scale.
   alignas(64) static constexpr std::array<float, 16> kInverses = e4m3_inverse_table<down>();
   const __m512i exponent = _mm512_slli_epi32(_mm512_srli_epi32(code.raw, 3), 23);
   const __m512i inverse = _mm512_castps_si512(
@@ -112,8 +111,8 @@ HWY_INLINE FloatVec e4m3_residuals(WordVec code) {
 #endif
 }
 
-// Each rule turns a finite largest magnitude into the code to store and the inverse scale; 0 for a
-// blank block. Rules with rests (block_scale.h) have residual().
+// A rule's code() turns a block's largest finite magnitude into the scale to store. inverse() is
+// the factor on elements; 0 for a blank block. Rules with rests (block_scale.h) have residual().
 template <bool stochastic>
 struct Nvfp4Rule {
   static constexpr std::uint32_t kNanCode = 0x7F;
@@ -149,7 +148,8 @@ struct TensorEngineRule {
   }
 };
 
-// MX: `added` is the value that the rule adds to the magnitude before its exponent is taken.
+// MX scales. `added` is added to a magnitude's bits before its exponent is taken, as ScaleRule
+// says.
 struct PowerOfTwoRule {
   static constexpr std::uint32_t kNanCode = 0xFF;
   static constexpr bool kHasRests = false;
@@ -161,7 +161,7 @@ struct PowerOfTwoRule {
     exponent = static_cast<std::int32_t>(largest_bits >> 23) - 127;
     added = 0;
     if (rule == ScaleRule::even) added = 1u << (22 - element.mantissa_bits);
-    // Carries into the exponent exactly where the mantissa is above the largest element's.
+    // With this, the sum carries into the exponent if the mantissa is above the largest element's.
     if (rule == ScaleRule::ceil) added = 0x7FFFFF - (largest_bits & 0x7FFFFF);
   }
   HWY_INLINE WordVec code(FloatVec amax) const {

@@ -2,12 +2,12 @@
 // an element a byte, then codes of 4 and 6 bits are packed. Included once for every instruction
 // set.
 //
-// Both packers have two steps, which may keep the bytes in an order of their own in between:
+// Both packers have two steps. Each packer has its own order of bytes between them:
 //   codes<element, stochastic>(v0, v1, v2, v3, random)
 //       returns the codes of four vectors of scaled elements, a byte each. `random` is what draw()
 //       gave for these elements.
 //   store<element>(a, b, to)
-//       packs the codes of two such steps, in the order of the elements.
+//       packs two results of codes() and writes them in the order of the elements.
 #if defined(LEEWAY_CODEC_CODE_BYTES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LEEWAY_CODEC_CODE_BYTES_INL_H_
 #undef LEEWAY_CODEC_CODE_BYTES_INL_H_
@@ -38,7 +38,7 @@ template <Minifloat element>
 HWY_INLINE ByteVec with_signs(ByteVec magnitudes, ByteVec signs) {
   if constexpr (element == kInteger8) return twos_complement(magnitudes, signs);
   constexpr std::uint8_t kSign = 1 << (element.code_bits - 1);
-  // The shift takes bits of the neighbouring byte along, none of them to the sign's place.
+  // The 16-bit shift also moves bits of the neighbouring byte in, but only above the sign's place.
   const auto shifted =
       hn::BitCast(Bytes(), hn::ShiftRight<8 - element.code_bits>(hn::BitCast(Shorts(), signs)));
   const auto sign = hn::And(element.code_bits == 8 ? signs : shifted, hn::Set(Bytes(), kSign));
@@ -96,7 +96,8 @@ class Packer {
   }
   static HWY_INLINE WordVec upper_half(FloatVec v) { return hn::ShiftRight<16>(bits_of(v)); }
 
-  // The upper or lower byte of the lower 16 bits of each lane, as bytes 0, 2, 1 and 3 of a lane.
+  // Takes the upper or lower byte of the low 16 bits of each lane. Bytes of v0, v1, v2 and v3
+  // become bytes 0, 2, 1 and 3 of a lane.
   template <bool upper>
   static HWY_INLINE ByteVec bytes_of(WordVec v0, WordVec v1, WordVec v2, WordVec v3) {
     const Shorts d;
@@ -114,7 +115,7 @@ class Packer {
   }
   alignas(16) static constexpr std::uint8_t kWithin[16] = {0, 4, 8, 12, 2, 6, 10, 14,
                                                            1, 5, 9, 13, 3, 7, 11, 15};
-  // Word l of vector k comes from word k of 128-bit lane l.
+  // Word order that undoes the packing: word l of vector k is word k of 128-bit lane l.
   static HWY_INLINE WordVec across() {
     alignas(64) std::uint32_t from[16];
     const std::size_t lanes = hn::Lanes(Words()) / 4;

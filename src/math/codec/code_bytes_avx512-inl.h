@@ -2,8 +2,8 @@
 // which Highway does not have. Included once for every instruction set; empty for the others.
 //
 // Between its steps bytes stand by quarters: quarter q of 16 bytes has the elements 4q .. 4q + 3 of
-// the first vector, then those of the second, third and fourth. So every instruction stays within
-// its quarters, as saturating packs do, and one permutation at the end restores the order.
+// the first vector, then those of the second, third and fourth. Saturating packs work within
+// quarters, so only one permutation, at the end, restores the order.
 #if defined(LEEWAY_CODEC_CODE_BYTES_AVX512_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LEEWAY_CODEC_CODE_BYTES_AVX512_INL_H_
 #undef LEEWAY_CODEC_CODE_BYTES_AVX512_INL_H_
@@ -26,7 +26,8 @@ namespace HWY_NAMESPACE {
 using Shorts32 = std::array<std::uint16_t, 32>;
 using Words16 = std::array<std::uint32_t, 16>;
 
-// 16-bit halves: the lower ones of elements 4q .. 4q + 3 of both vectors.
+// Lower 16-bit halves of lanes: quarter q gets elements 4q .. 4q + 3 of the first vector, then of
+// the second.
 constexpr Shorts32 lower_half_indices() {
   Shorts32 from{};
   for (std::uint16_t i = 0; i < 32; ++i) {
@@ -35,7 +36,7 @@ constexpr Shorts32 lower_half_indices() {
   }
   return from;
 }
-// Four elements of vector k, quarter q, stand in quarter q at k.
+// Restore the order: elements 4q .. 4q + 3 of vector k are at place k of quarter q.
 constexpr Words16 four_vector_indices() {
   Words16 from{};
   for (std::uint32_t i = 0; i < 16; ++i) from[i] = i % 4 * 4 + i / 4;
@@ -46,8 +47,8 @@ constexpr Shorts32 eight_vector_indices() {
   for (std::uint16_t i = 0; i < 32; ++i) from[i] = static_cast<std::uint16_t>(i % 4 * 8 + i / 4);
   return from;
 }
-// Upper bytes of 16-bit halves: eight of the first vector, then eight of the second, in each
-// quarter.
+// Upper bytes of 16-bit lanes: each quarter gets eight of the first vector, then eight of the
+// second.
 constexpr std::array<std::uint8_t, 64> upper_byte_indices() {
   std::array<std::uint8_t, 64> from{};
   for (std::uint8_t i = 0; i < 64; ++i)
@@ -84,7 +85,7 @@ class QuarterPacker {
       v01 = _mm512_add_epi16(v01, _mm512_unpacklo_epi8(bytes, _mm512_setzero_si512()));
       v23 = _mm512_add_epi16(v23, _mm512_unpackhi_epi8(bytes, _mm512_setzero_si512()));
     }
-    // Saturation keeps signs, -0 included: its bits are the smallest integer.
+    // Saturation keeps each lane's sign, also that of -0, whose bits are the smallest integer.
     const __m512i sign01 = _mm512_packs_epi32(bits_of(v0).raw, bits_of(v1).raw);
     const __m512i sign23 = _mm512_packs_epi32(bits_of(v2).raw, bits_of(v3).raw);
     return with_signs<element>(ByteVec{packed<stochastic>(v01, v23)},
@@ -100,7 +101,7 @@ class QuarterPacker {
       store_sixes(restored(a), to);
       store_sixes(restored(b), to + 48);
     } else {
-      // Pairs of codes are bytes c0 + 16 c1, and pairs of those bytes are moved.
+      // Two codes make one byte, c0 + 16 c1. The permutation then moves two bytes at a time.
       const __m512i weights = _mm512_set1_epi16(0x1001);
       const __m512i packed = _mm512_packus_epi16(_mm512_maddubs_epi16(a.raw, weights),
                                                  _mm512_maddubs_epi16(b.raw, weights));

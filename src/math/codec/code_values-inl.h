@@ -186,7 +186,7 @@ struct NibbleCodes {
 
 #else
 
-// The values need no more than the upper 16 bits of a float: two byte look-ups give them.
+// The low 16 bits of the values' floats are 0, so two byte look-ups give a value.
 template <Minifloat element>
 struct NibbleCodes {
   static constexpr std::size_t kStep = 32;
@@ -269,8 +269,8 @@ struct SixBitCodes {
 
 #if LEEWAY_RAW_VBMI
 
-// Moves three bytes (four codes) of each of two vectors to every 64-bit lane. Quarter q of vector k
-// begins at byte 12 k + 3 q.
+// Byte order in which each 64-bit lane gets four codes (three bytes) of each of two vectors. Codes
+// 4q .. 4q + 3 of vector k begin at byte 12 k + 3 q.
 constexpr std::array<std::uint8_t, 64> six_bit_order() {
   std::array<std::uint8_t, 64> from{};
   for (std::size_t lane = 0; lane < 8; ++lane) {

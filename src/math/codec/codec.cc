@@ -46,7 +46,7 @@ void encode_straight(const Format& format, std::span<const float> in, const Plac
   encode_floats(float_kernel_of(format), in, out);
 }
 
-// Rotates in place.
+// Rotates `values` in place, then encodes them.
 void encode_rotated(const Format& format, std::span<float> values, const Place& place,
                     std::byte* out) {
   rotate(place, values);

@@ -19,7 +19,7 @@ inline constexpr std::size_t kPacketElementsMultiple = 32;
 // kPacketElementsMax bounds the memory that a kernel has on its stack: 64 KiB of float32.
 using leeway::kPacketElementsMax;
 
-// Blocks of the randomised Hadamard transform.
+// Elements of a block of the randomised Hadamard transform.
 inline constexpr std::size_t kRotationElements = 256;
 
 // Place of one call's elements. It keys the random bits (seed, step, source rank, position in the
@@ -35,8 +35,8 @@ struct Place {
   const void* ahead = nullptr;
 };
 
-// Decides automatic rounding: sums of many contributions round without bias, copies with the least
-// error.
+// What automatic rounding resolves to: terms of a sum round stochastically, so that their sum is
+// unbiased; copies round to nearest.
 enum class Purpose : std::uint8_t { sum, copy };
 
 struct Format {
@@ -48,11 +48,11 @@ struct Format {
   std::size_t block_bytes = 4;
 
   bool stochastic() const { return options.rounding == Rounding::stochastic; }
-  // Returns the options without settings that the codec leaves no choice of. leeway::validate()
+  // Returns the options with `automatic` for each setting that this codec fixes. leeway::validate()
   // accepts them, and format_of() makes this format from them for any purpose.
   CodecOptions named() const;
-  // Returns whether encoded bytes equal the tensor's memory. Then nothing needs to be encoded, and
-  // packets may be gathered from it.
+  // Returns whether encoded bytes equal the tensor's memory. Packets can then be sent straight from
+  // it.
   bool identity() const {
     if (options.rotate) return false;
     switch (options.codec) {
@@ -86,9 +86,9 @@ bool is_encodable(DataType dtype);
 // codecs exist for encodable types. The options are valid and not Codec::automatic.
 Format format_of(const CodecOptions& options, DataType dtype, Purpose purpose = Purpose::copy);
 
-// The functions below take formats of encodable tensors. Encoded bytes may lie at any address and
-// may be anything; out.size() (encode) and in.size() (the others) must be
-// format.encoded_bytes(number of elements). Packets that are re-encoded hold at most
+// The functions below take formats of encodable tensors. Encoded bytes may lie at any address, and
+// decoding accepts any bytes; out.size() (encode) and in.size() (the others) must be
+// format.encoded_bytes(number of elements). Unless Format::identity(), a packet has at most
 // kPacketElementsMax elements.
 //
 // The bytes are a function of the elements' values: those of an f16 or bf16 tensor are encoded as
@@ -110,7 +110,7 @@ void decode(const Format& format, ByteSpan in, const Place& place, std::span<flo
 void accumulate(const Format& format, ByteSpan in, float scale, std::span<float> sum);
 // sum = (scale * block scale) * code. This saves clearing the sum first.
 void accumulate_first(const Format& format, ByteSpan in, float scale, std::span<float> sum);
-// No-op for formats without rotation.
+// Rotates a sum back; does nothing for formats without rotation.
 void restore(const Format& format, const Place& place, std::span<float> sum);
 
 }  // namespace leeway::codec

@@ -42,7 +42,7 @@ constexpr float float_from_half(Half value) {
   if (magnitude > 0x7C00) return std::bit_cast<float>(sign | shifted | 0x7FC00000);
   if (magnitude == 0x7C00) return std::bit_cast<float>(sign | 0x7F800000);
   if (magnitude >= 0x0400) return std::bit_cast<float>(sign | (shifted + 0x38000000));
-  // Subnormal: 2^-14 (1 + m) - 2^-14, both normal.
+  // A subnormal is the difference of two normal floats, 2^-14 (1 + m) - 2^-14.
   const float subnormal = std::bit_cast<float>(shifted + 0x38800000) - 0x1p-14f;
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(subnormal));
 }
@@ -59,7 +59,7 @@ constexpr float float_from_bfloat16(BFloat16 value) {
   return std::bit_cast<float>(std::uint32_t{value.bits} << 16);
 }
 
-// Elements of tensors that codecs take, as the floats from which they are encoded.
+// Converts an element of any encodable type to the float that is encoded.
 constexpr float as_float(float value) {
   return value;
 }

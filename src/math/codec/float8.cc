@@ -28,7 +28,7 @@ HWY_INLINE WordVec float8_codes(FloatVec v) {
   return hn::IfThenElse(hn::Gt(magnitude, word(0x7F800000)), word(0x7F), signed_code);
 }
 
-// Encodes whole vectors from the start. Returns how many elements they had.
+// Encodes the elements that fill whole vectors. Returns their number.
 template <Minifloat element>
 std::size_t encode_vectors(std::span<const float> in, std::byte* out) {
   using CodeBytes = hn::Rebind<std::uint8_t, Floats>;

@@ -41,7 +41,7 @@ constexpr std::array<float, 256> float8_values(const Minifloat& element) {
 inline constexpr std::array<float, 256> kValuesE4M3 = float8_values(kE4M3);
 inline constexpr std::array<float, 256> kValuesE5M2 = float8_values(kE5M2);
 
-// DataType::f8e4m3 or f8e5m2; a byte an element.
+// `type` is f8e4m3 or f8e5m2. An encoded element takes one byte.
 void encode_float8(DataType type, std::span<const float> in, std::byte* out);
 void decode_float8(DataType type, const std::byte* in, std::span<float> out);
 

@@ -113,9 +113,9 @@ struct Bf16 {
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
 
-// Encodes 32 elements at once, by their upper and lower halves. It rounds up if the lower half is
-// above half, or at half under an odd upper one. It leaves NaN and infinity to the loop that
-// follows, and returns how many elements were done before a group with any.
+// Encodes 32 elements at once: the upper half of a float's bits is rounded up if the lower half is
+// above its middle, or at it under an odd upper half. Stops before the first group that has a NaN
+// or infinity, which this would not encode. Returns the number of elements encoded.
 std::size_t encode_whole_vectors(Bf16, const float* in, std::size_t count, std::byte* out) {
   constexpr std::size_t kGroup = 256;
   alignas(64) static constexpr std::array<std::uint16_t, 32> kUpper = [] {

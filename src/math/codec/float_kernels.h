@@ -1,6 +1,6 @@
 // Vector kernels of the element-by-element formats fp32, fp16 and bf16, compiled for every
-// instruction set and chosen at run time. Lengths are the caller's duty (codec.cc, reduce.cc);
-// bytes may lie at any address.
+// instruction set and chosen at run time. The callers (codec.cc, reduce.cc) check lengths. Bytes
+// may lie at any address.
 #pragma once
 
 #include <cstddef>

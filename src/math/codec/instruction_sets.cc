@@ -5,7 +5,7 @@
 
 namespace leeway::codec {
 
-// Highway gives better sets lower bits.
+// Highway gives better sets lower bits, so the list has the best first.
 std::vector<InstructionSet> instruction_sets() {
   std::vector<InstructionSet> sets;
   for (std::int64_t left = hwy::SupportedTargets() & HWY_TARGETS; left != 0; left &= left - 1) {
@@ -15,7 +15,7 @@ std::vector<InstructionSet> instruction_sets() {
   return sets;
 }
 
-// The next dispatch finds nothing chosen and asks SupportedTargets() again.
+// DeInit() drops the choice, so the next call of a kernel asks SupportedTargets() again.
 RunOn::RunOn(const InstructionSet& set) {
   hwy::SetSupportedTargetsForTest(set.id);
   hwy::GetChosenTarget().DeInit();

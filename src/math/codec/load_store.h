@@ -1,4 +1,4 @@
-// Numbers at any byte address.
+// Reads and writes numbers at any byte address.
 #pragma once
 
 #include <cstddef>

@@ -26,15 +26,14 @@ HWY_INLINE FloatVec clamped_magnitude(FloatVec v) {
 #endif
 }
 
-// The magnitude code of each value, followed by `fraction_bits` bits of what lies above it, in the
-// lower 16 bits of each lane; the upper 16 are leftovers. Saturates; the lanes of NaN are
-// arbitrary.
+// The lower 16 bits of each lane get the value's magnitude code, followed by `fraction_bits` bits
+// of the fraction beyond it. The upper 16 bits are arbitrary, and so are lanes of NaN. Saturates.
 //
-// The processor rounds: a power of two is added that makes the last bit of the sum worth one
-// quantum of the value's binade (or that fraction of it), which leaves the count of quanta in the
-// sum's lowest bits, rounded to nearest, ties to even. Each binade above the smallest adds
-// 2^mantissa_bits to the code; the constant of that sum is put into the power of two's mantissa,
-// modulo 2^16. It is even, so that ties stay where they are.
+// The processor rounds: adding a suitable power of two makes the sum's last bit worth one quantum
+// of the value's binade (or that fraction of one). So the sum's lowest bits count quanta, rounded
+// to nearest, ties to even. Each binade above the smallest adds 2^mantissa_bits to the code; the
+// constant that this needs is put into the power's mantissa, modulo 2^16. The constant is even, so
+// ties stay ties.
 template <Minifloat element, int fraction_bits>
 HWY_INLINE WordVec quanta_codes(FloatVec v) {
   constexpr int kMantissaBits = element.mantissa_bits + fraction_bits;
@@ -47,9 +46,8 @@ HWY_INLINE WordVec quanta_codes(FloatVec v) {
                 0) {  // an integer: there is one quantum
     return bits_of(hn::Add(magnitude, float_of(word((kFirstBinade + kShift) << 23))));
   } else if constexpr (element == kE2M1 && fraction_bits == 0) {
-    // As a function of the value, the code is the least of three straight lines, each flatter than
-    // the one before. Each is rounded by itself. This takes one instruction less than the way
-    // below.
+    // The code is the least of three straight lines in the value, each flatter than the one before.
+    // Rounding each of them takes one instruction less than the general way below.
     const Floats d;
     const auto below_two = hn::MulAdd(magnitude, hn::Set(d, 2.0f), hn::Set(d, 0x1p23f));
     const auto below_four = hn::Add(magnitude, hn::Set(d, 0x1p23f + 2.0f));

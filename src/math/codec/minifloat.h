@@ -49,8 +49,9 @@ constexpr float largest(const Minifloat& format) {
 
 namespace internal {
 
-// |value| in units of its quantum / 2^fraction_bits, to the nearest integer, ties to even; and how
-// many binades it lies above the smallest normal. `magnitude` is the bits of a finite float >= 0.
+// `count`: |value| in quanta of its binade times 2^-fraction_bits, to nearest, ties to even.
+// `binades`: how many binades the value lies above the smallest normal. `magnitude`: the bits of a
+// finite float >= 0.
 struct Quanta {
   std::uint32_t count = 0;
   int binades = 0;
@@ -91,8 +92,7 @@ constexpr bool is_nan(float value) {
 }
 
 // Rounds to nearest, ties to the even code; saturates, infinities included. NaN becomes nan_code,
-// without sign. Not for E3M0, whose levels are only ever drawn: with no mantissa bit its ties go
-// up.
+// without sign. Not for E3M0: it has no mantissa bit, so its ties would go up.
 constexpr int encode_nearest(const Minifloat& format, float value) {
   if (is_nan(value)) return format.nan_code;
   const auto quanta = internal::quanta_of(format, internal::clamped_magnitude(format, value), 0);
@@ -101,8 +101,8 @@ constexpr int encode_nearest(const Minifloat& format, float value) {
 }
 
 // Rounds stochastically: adds the random byte to the fraction of the quantum, rounded to 1/256, and
-// the carry rounds up. Values of the format never move. |E - value| <= quantum/512 over a uniform
-// byte. Finite values only.
+// the carry rounds up. Values of the format stay as they are. Over a uniform byte the mean is
+// within quantum/512 of the value. Finite values only.
 constexpr int encode_stochastic(const Minifloat& format, float value, std::uint8_t random) {
   const auto quanta = internal::quanta_of(format, internal::clamped_magnitude(format, value), 8);
   const int rounded = static_cast<int>((quanta.count + random) >> 8);

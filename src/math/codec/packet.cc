@@ -1,4 +1,4 @@
-// Payloads of single packets, for users, whose arguments are checked.
+// The public functions on payloads of single packets. They check their arguments.
 #include "codec/codec.h"
 #include "leeway/codec.h"
 

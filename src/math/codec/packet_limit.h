@@ -44,7 +44,8 @@ double sum_of_magnitudes(std::span<const T> values) {
   return sum;
 }
 
-// `amax_bits`: the packet's largest magnitude. If it is not finite, it is returned as it is.
+// Returns the magnitude that the packet's scale must cover, as float bits: the caller's bound,
+// ACIQ's clip, or the largest, `amax_bits`. Returns `amax_bits` if it is not finite.
 template <typename T>
 std::uint32_t packet_limit(const CodecOptions& options, std::span<const T> values,
                            std::uint32_t amax_bits) {

@@ -35,8 +35,7 @@ HWY_INLINE void philox_round(PhiloxKey key, LongVec& c0, LongVec& c1, LongVec& c
   c3 = product0;
 }
 
-// The counters of a vector of blocks. `order` says which block each lane is for, relative to
-// `first`.
+// Sets the counters of a vector of blocks. Lane i is for block first + order[i].
 HWY_INLINE void random_counters(const Place& place, std::uint32_t tag, std::uint64_t first,
                                 LongVec order, LongVec& c0, LongVec& c1, LongVec& c2, LongVec& c3) {
   const LongWords d;
@@ -78,9 +77,10 @@ HWY_INLINE void random_blocks(const Place& place, std::uint32_t tag, std::uint64
 
 #if LEEWAY_RAW_AVX512
 
-// The same as random_blocks() for 32 blocks, but four blocks together: their words 0, their words
-// 1, and so on. Four vectors of counters go through the rounds side by side, because a single one
-// waits for each multiplication: 24.5 instead of 20.6 GB/s of float32 for NVFP4.
+// random_blocks() for 32 blocks, but the words of each four blocks stand together: four words 0,
+// four words 1, and so on. Four vectors of counters go through the rounds side by side, because one
+// alone waits for each multiplication. NVFP4 encodes 24.5 instead of 20.6 GB/s of float32 with
+// this.
 class QuarterDraws {
  public:
   static constexpr std::size_t kBlocks = 32;

@@ -15,8 +15,8 @@ namespace leeway::codec {
 inline constexpr std::size_t kRandomBlockElements = 16;
 
 // Purpose of a draw, in the top 4 bits of counter word 1, so that no two purposes share a draw. The
-// next 4 bits are `draw` (0 .. 15), for the second half of 16-bit random words and further draws of
-// LUQ.
+// next 4 bits are `draw` (0 .. 15). Draws above 0 give the second half of 16-bit random words, and
+// LUQ's further draws.
 inline constexpr std::uint32_t kRoundingStream = 0x00000000;
 inline constexpr std::uint32_t kSamplingStream = 0x80000000;  // which elements a sparse group keeps
 inline constexpr std::uint32_t kRotationStream =

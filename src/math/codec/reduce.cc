@@ -356,8 +356,7 @@ void weighted_sum(DataType dtype, std::span<const std::byte* const> inputs,
   }
 }
 
-// Sums and checks in one pass for the usual type. Other types are read a second time, from the
-// first-level cache.
+// Sums float32 and checks the sums in one pass. Other types are checked in a second pass.
 bool weighted_sum_checked(DataType dtype, std::span<const std::byte* const> inputs,
                           std::span<const double> scales, MutableByteSpan out) {
   LEEWAY_ASSERT(inputs.size() == scales.size() && inputs.size() <= limits::kPeersMax);

@@ -17,9 +17,9 @@ namespace leeway::codec {
 // which it is not).
 bool is_defined(ReduceOp op, DataType dtype);
 
-// out = ((x0 op x1) op x2) ..., element by element; avg is the sum divided by the number of inputs,
-// premul_sum the sum (its contributions are products by then: multiply()). At least one input, each
-// of out's size; out may be exactly the same memory as inputs. is_defined(op, dtype).
+// out = ((x0 op x1) op x2) ..., element by element; avg divides the sum by the number of inputs;
+// premul_sum only adds, as multiply() has been applied. At least one input, each of out's size; out
+// may be exactly the memory of an input. Requires is_defined(op, dtype).
 void reduce(ReduceOp op, DataType dtype, std::span<const std::byte* const> inputs,
             MutableByteSpan out);
 

@@ -1,9 +1,9 @@
-// One kernel for blocks of 256, compiled for every instruction set; a shorter rest goes by the
-// definition (rotation_scalar.cc).
+// One kernel for blocks of 256, compiled for every instruction set. rotation_scalar.cc does what is
+// left of a packet.
 //
-// Butterflies run in ascending stride, and each result is one rounded sum or difference of the same
-// two values wherever the values lie, so that all targets agree in every bit. Elements are scaled
-// before the butterflies: a block whose transform is finite does not overflow on the way to it.
+// All targets agree in every bit, as strides ascend and each result is one rounded sum or
+// difference of the same two values. Elements are scaled before the butterflies, so that no
+// intermediate value overflows if the results are finite.
 #include "codec/rotation.h"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ HWY_INLINE FloatVec transform_lanes(FloatVec v) {
   return v;
 }
 
-// Butterflies of a stride, the distance of a and b, and of its double, that of a and c.
+// Butterflies of one stride, a with b and c with d, then of twice that, a with c and b with d.
 HWY_INLINE void transform_four(FloatVec& a, FloatVec& b, FloatVec& c, FloatVec& d) {
   const auto ab_sum = hn::Add(a, b);
   const auto ab_difference = hn::Sub(a, b);
@@ -72,7 +72,8 @@ HWY_INLINE void transform_four(FloatVec& a, FloatVec& b, FloatVec& c, FloatVec& 
   d = hn::Sub(ab_difference, cd_difference);
 }
 
-// Strides from 1 to twice the number of lanes, of elements times 1/16.
+// Multiplies elements by 1/16, then makes the butterflies of strides up to twice the number of
+// lanes.
 HWY_INLINE void short_strides(float* values) {
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);
@@ -119,7 +120,7 @@ HWY_INLINE void last_stride(float* values) {
   }
 }
 
-// Each pass over the first-level cache makes the butterflies of two to six strides.
+// Each call makes the butterflies of one to six strides in one pass over the block.
 HWY_INLINE void transform(float* values) {
   short_strides(values);
   std::size_t stride = 4 * hn::Lanes(Floats());

@@ -4,7 +4,7 @@
 // least that many nonzeros.
 //
 // Probabilities are integers in units of 2^-24, which a uniform word of 24 bits draws exactly. So
-// x_i / p_i, with the integer as p_i, has the expectation x_i whatever the solver's error.
+// x_i / p_i, with the integer as p_i, has the expectation x_i even if p_i is not quite optimal.
 #pragma once
 
 #include <array>
@@ -39,10 +39,10 @@ Sharing<kGroup> sharing_of(const std::array<float, kGroup>& group, std::uint32_t
   return sharing;
 }
 
-// Gives probability 1 to the elements that a proportional share would lift above it, takes them
-// out, and repeats until there are none. At least one slot is left: otherwise as many elements as
-// slots, each above total / slots, would add up to more than the total. This holds in rounded
-// arithmetic, too, since adding rounds monotonically.
+// Gives probability 1 to each element whose proportional share of the slots is above 1, takes it
+// out, and repeats until there is none. At least one slot is left, as the elements taken in one
+// pass would otherwise add up to more than the total. Rounding cannot change this, as adding rounds
+// monotonically.
 template <std::size_t kGroup>
 void take_certain(Sharing<kGroup>& sharing, std::array<std::uint32_t, kGroup>& units) {
   std::uint32_t found = 0;
@@ -61,10 +61,10 @@ void take_certain(Sharing<kGroup>& sharing, std::array<std::uint32_t, kGroup>& u
   } while (found != 0);
 }
 
-// Gives one unit to every nonzero element, so that each may be sent. The other units are in
-// proportion, as differences of the rounded running total, so that all add up to slots * 2^24. No
-// element gets more than 2^24: its magnitude is at most total / slots, and the units given first,
-// more than `slots`, are taken off `common`. Rounding cannot make up for that.
+// Gives one unit to every nonzero element, so that each may be sent, and splits `common`, the other
+// units, in proportion. Parts are differences of the rounded running total, so all units add up to
+// slots * 2^24. No element gets more than 2^24: its part of `common` is below 2^24 - 1, as its
+// magnitude is at most total / slots and more than `slots` units are given first.
 template <std::size_t kGroup>
 void share(const Sharing<kGroup>& sharing, std::array<std::uint32_t, kGroup>& units) {
   const std::uint32_t common = (sharing.slots << kSamplingBits) - sharing.nonzero;
@@ -83,8 +83,8 @@ void share(const Sharing<kGroup>& sharing, std::array<std::uint32_t, kGroup>& un
 
 }  // namespace internal
 
-// Probabilities of a group of finite elements; they total min(kept, nonzero elements) * 2^24, and
-// are 0 only for zeros. 1 <= kept < kGroup <= 256. Needs IEEE arithmetic (float_mode.h).
+// Returns the probabilities of a group of finite elements. Their sum is min(kept, nonzero elements)
+// * 2^24; only zeros have 0. 1 <= kept < kGroup <= 256. Needs IEEE arithmetic (float_mode.h).
 template <std::size_t kGroup>
 std::array<std::uint32_t, kGroup> inclusion_units(const std::array<float, kGroup>& group,
                                                   std::uint32_t kept) {

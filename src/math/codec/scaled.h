@@ -14,7 +14,7 @@
 
 namespace leeway::codec {
 
-// Lengths are the caller's duty, as is the floating-point mode (float_mode.h).
+// The caller checks lengths and sets the floating-point mode (float_mode.h).
 void encode_scaled(const Format& format, std::span<const float> in, const Place& place,
                    std::byte* out);
 // The same bytes as of the elements converted to float32.

@@ -29,13 +29,12 @@ using BestPacker = QuarterPacker;
 using BestPacker = Packer;
 #endif
 
-// The way in which an element over its scale is computed and rounded. drawn: the product with the
-// inverse, rounded stochastically. product: the same product, rounded to nearest. fused: with the
-// rest too, rounded to nearest (block_scale.h).
+// How an element is divided by its scale and rounded. drawn: times the inverse, stochastically.
+// product: times the inverse, to nearest. fused: with the rest too (block_scale.h), to nearest.
 enum class Quotient { drawn, product, fused };
 
-// Input of one plane of codes. Block b has elements [b << block_shift, (b + 1) << block_shift),
-// inverses[b] and rests[b]. Both arrays are readable also for the blocks that fill up the last 16.
+// Input of the codes of one draw. Block b has elements [b << block_shift, (b + 1) << block_shift),
+// inverses[b] and rests[b]. Both arrays are readable up to a multiple of 16 blocks.
 template <typename T>
 struct CodePlane {
   std::span<const T> in;
@@ -74,8 +73,8 @@ HWY_INLINE ByteVec four_vectors(const CodePlane<T>& plane, const BestPacker& pac
   return packer.template codes<element, quotient == Quotient::drawn>(v0, v1, v2, v3, random);
 }
 
-// Writes the codes of `count` elements that lie at `in`, the plane's from `first` on. `count` is
-// whole steps.
+// Writes the codes of the `count` elements at `in`, which are the plane's elements from `first` on.
+// `count` is a multiple of step_elements().
 template <Minifloat element, Quotient quotient, typename T>
 HWY_INLINE void put_steps(const CodePlane<T>& plane, const BestPacker& packer, const T* in,
                           std::size_t first, std::size_t count, std::byte* out) {

@@ -1,6 +1,6 @@
-// Decoding and summing of the block-scaled formats, compiled for every instruction set: Factors of
-// blocks come first. Then codes become values, which are multiplied by the factor and added to the
-// sum: two rounded steps, as everywhere.
+// Decodes the block-scaled formats, compiled for every instruction set. First each block's factor
+// is computed. Then values of codes are multiplied by it and added to the sum. Both steps round, as
+// everywhere.
 #include <array>
 
 #include "base/contracts.h"
@@ -28,8 +28,8 @@ namespace {
 
 inline constexpr std::size_t kBlocksMax = kPacketElementsMax / 16;
 
-// Finds FP8 codes above the largest finite one, NaN and infinities, if the decoder cannot read
-// them. No encoder sends them.
+// Returns whether any FP8 code is a NaN or infinity that the decoder cannot read. Encoders send
+// none.
 template <Minifloat element>
 bool has_special_codes(const std::byte* codes, std::size_t count) {
   if constexpr (!decltype(decoder_of<element>())::kFiniteOnly) return false;
@@ -60,7 +60,7 @@ HWY_INLINE void put(FloatVec factor, FloatVec value, float* sum) {
   hn::StoreU(add ? hn::Add(hn::LoadU(Floats(), sum), term) : term, Floats(), sum);
 }
 
-// The block size is a template parameter: computing it in the loop took a tenth of the time.
+// The block size is a template parameter: computed in the loop, it cost 10 % of the run time.
 template <Minifloat element, int block_shift, bool add>
 void sum_codes(const Codes& codes, std::span<float> sum) {
   using Decoder = decltype(decoder_of<element>());
@@ -84,8 +84,7 @@ void sum_codes(const Codes& codes, std::span<float> sum) {
   std::copy_n(last, left, sum.data() + i);
 }
 
-// Decodes one packet. run() returns false, having done nothing, if the scalar definition has to do
-// it.
+// Decodes one packet. run() returns false and does nothing if only the scalar code can decode it.
 template <bool add>
 class Decoder {
  public:

@@ -77,7 +77,7 @@ class Encoder {
     return layout_.block == 0 ? 0 : blocks_ * scale_bytes(layout_.block_scale);
   }
 
-  // Returns whether a block may be blank.
+  // Writes scales, inverses_ and rests_. Returns whether a block may be blank.
   bool write_scales() {
     switch (layout_.block_scale) {
       case ScaleKind::none:
@@ -187,7 +187,7 @@ class Encoder {
   const T* ahead_;
   std::byte* out_;
   std::size_t blocks_;
-  // Room for whole vectors; written before they are read.
+  // These have room for whole vectors, and are written before they are read.
   alignas(64) std::array<std::uint32_t, kEncodedBlocksMax + kBlocksAtOnce> maxima_;
   alignas(64) std::array<float, kEncodedBlocksMax + kBlocksAtOnce> inverses_;
   alignas(64) std::array<float, kEncodedBlocksMax + kBlocksAtOnce> rests_;  // where any_rest_

@@ -64,8 +64,8 @@ constexpr bool is_scaled(Codec codec) {
   return scaled_layout(codec).element.code_bits != 0;
 }
 
-// Returns whether quotients that are rounded to nearest have rests (block_scale.h). They do if
-// scales are no powers of two, and no other library's order of operations decides the bits.
+// Returns whether rounding to nearest needs BlockScale::rest. It does if scales are not powers of
+// two, unless another library's order of operations decides the bits.
 constexpr bool has_rests(const ScaledLayout& layout) {
   using enum ScaleKind;
   return layout.packet_scale == float32 || layout.block_scale == float32 ||

@@ -21,7 +21,7 @@ std::span<const float> nth_block(std::span<const float> values, std::size_t bloc
 
 // ---- scales ----
 
-// Encoder of one packet's scales. It writes them, and remembers the factors of elements.
+// Computes and writes one packet's scales, and keeps each block's inverse for quotient().
 class ScaleWriter {
  public:
   ScaleWriter(const Format& format, std::span<const float> in, std::byte* out)
@@ -193,7 +193,7 @@ float code_value(const Minifloat& element, int code) {
   return leeway::codec::decode(element, code);
 }
 
-// Writes the codes of one draw, which have a plane of their own.
+// Writes the codes of one draw. The codes of other draws are elsewhere in the packet.
 void put_codes(const Format& format, const ScaleWriter& scales, std::span<const float> in,
                const Place& place, std::uint32_t draw, std::byte* codes) {
   const Minifloat element = scaled_layout(format.options.codec).element;

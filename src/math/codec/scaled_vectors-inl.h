@@ -57,8 +57,8 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// At most 16 lanes, so that a vector of floats never straddles two of the smallest blocks. Four
-// vectors of floats become one of bytes.
+// At most 16 lanes, because the smallest block has 16 elements: a vector of floats never straddles
+// two blocks. Four vectors of floats become one of bytes.
 using Floats = hn::CappedTag<float, 16>;
 using Words = hn::Rebind<std::uint32_t, Floats>;
 using Integers = hn::Rebind<std::int32_t, Floats>;

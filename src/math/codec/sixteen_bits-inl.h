@@ -41,7 +41,7 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load_bfloat16(D d, const std::byte* from) 
   return hn::BitCast(d, hn::ShiftLeft<16>(load_half_words(d, from)));
 }
 
-// Half floats that stand in the lower half of each lane.
+// Converts half floats, one in the lower half of each lane.
 template <class D>
 HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> floats_of_halves(
     D d, hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::Rebind<std::uint32_t, D>> bits) {

@@ -39,9 +39,9 @@ struct Selection {
   std::size_t count = 0;
 };
 
-// Random bits of a stretch of elements: their rounding bytes, and a word for each group of them.
-// With e the first element of a group in the tensor, its word is number e % 16 / group % 4 of draw
-// e % 16 / group / 4 of the 16-element block e / 16: a word of its own for every group.
+// Random bits of kStretch elements: a byte each for rounding, and a 32-bit word for each group's
+// sample. A group that starts at element e of the tensor uses word e % 16 / group % 4 of draw e %
+// 16 / group / 4 of the 16-element block e / 16, which no other group uses.
 constexpr std::size_t kStretch = 256;  // elements; a multiple of every group and block
 
 struct Draws {
@@ -55,16 +55,16 @@ struct Draws {
   }
 };
 
-// Offset at which the group's sample starts; `at` is its first element in the stretch.
+// Returns the offset at which a group's sample starts. The group begins at `at` of the stretch.
 template <std::size_t kGroup>
 std::uint32_t sampling_offset(const Draws& draws, std::size_t at) {
   const std::size_t index = at % kRandomBlockElements / kGroup;
   return draws.word(index / 4, at / kRandomBlockElements * 4 + index % 4) >> (32 - kSamplingBits);
 }
 
-// Appends the kept elements of the group that starts at `first` of the packet. `random` belongs to
-// its elements. The loop has no branch on whether an element is kept: no processor would predict
-// it.
+// Appends the kept elements of the group that starts at `first` of the packet. `random` has a byte
+// for each of its elements. The loop does not branch on whether an element is kept, which no
+// processor could predict.
 template <std::size_t kGroup>
 void select_group(const std::array<float, kGroup>& group, std::uint32_t kept, std::uint32_t offset,
                   std::size_t first, const std::uint8_t* random, Selection& selection) {
@@ -134,8 +134,8 @@ void select(const Format& format, std::span<const float> in, const Place& place,
   }
 }
 
-// Returns the smallest float scale that does not clip. Returns NaN if values to send exceed the
-// range of float, which x / p does where a group's magnitudes add up to more.
+// Returns the smallest float32 scale at which no sent value clips. Returns NaN if a sent value is
+// infinite: x / p overflows if a group's magnitudes add up to more than the largest float.
 float scale_for(std::uint32_t largest_sent) {
   if (largest_sent >= kInfinityBits) return std::numeric_limits<float>::quiet_NaN();
   const double sent = std::bit_cast<float>(largest_sent);
@@ -163,8 +163,8 @@ void write_blocks(const Format& format, const Selection& selection, std::size_t 
   }
 }
 
-// sum += factor * value for the kept elements of a block of sum.size() elements, or fewer at the
-// end of a packet. Bits beyond the codes that there are, or beyond the end, mean nothing.
+// Adds factor * value to `sum` for the kept elements of a block, of which the packet's last may be
+// short. Ignores bits of the bitmap past the last code or past the packet's end.
 void accumulate_block(const Format& format, const std::byte* in, float factor,
                       std::span<float> sum) {
   const std::byte* code = in + format.block_elements / 8;

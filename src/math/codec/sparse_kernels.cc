@@ -31,7 +31,7 @@ void draw_kernel(const Place& place, std::uint32_t stream, std::uint32_t draw, s
                 out.data());
 }
 
-// Rounds whole vectors from the start. Returns how many values they had.
+// Rounds the values that fill whole vectors. Returns their number.
 std::size_t round_kernel(std::span<const float> sent, float scale, const std::uint8_t* random,
                          std::byte* out) {
   using QuarterBytes = hn::Rebind<std::uint8_t, Floats>;

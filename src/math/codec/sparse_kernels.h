@@ -10,8 +10,8 @@
 
 namespace leeway::codec {
 
-// The 16 bytes of draw `draw` of each 16-element block from `block` on (random_bytes.h); out.size()
-// is a multiple of 128.
+// Writes the 16 bytes of draw `draw` of the 16-element blocks from `block` on (random_bytes.h).
+// out.size() is a multiple of 128.
 void draw_blocks(const Place& place, std::uint32_t stream, std::uint32_t draw, std::uint64_t block,
                  std::span<std::uint8_t> out);
 

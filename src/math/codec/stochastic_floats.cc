@@ -57,7 +57,7 @@ class RandomWords {
 struct Fp16 {
   static HWY_INLINE WordVec round(WordVec magnitude, WordVec random) {
     const auto normal = hn::ShiftLeft<3>(hn::Sub(magnitude, word(0x38000000)));
-    // Clamped to the range in which it is used: beyond it the emulated NearestInt() has no result.
+    // Clamped to the range that is used, as the emulated NearestInt() has no result beyond it.
     const auto subnormal = hn::Min(magnitude, word(0x38800000));
     const auto fixed_point =
         hn::NearestInt(hn::Mul(float_of(subnormal), hn::Set(Floats(), 0x1p40f)));

@@ -1,5 +1,5 @@
-// fp16 and bf16 by stochastic rounding: 16 random bits an element. Infinities and NaN as under
-// nearest rounding; what nearest rounding keeps finite stays finite.
+// fp16 and bf16 by stochastic rounding: 16 random bits an element. Infinities and NaN are encoded
+// as by rounding to nearest. Values that this keeps finite stay finite.
 #pragma once
 
 #include <bit>
@@ -32,7 +32,7 @@ constexpr std::uint32_t magnitude_bits(float value) {
   return std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFF;
 }
 
-// The fraction of the quantum, rounded to 2^-16, plus the random word; the carry rounds up.
+// Adds the random word to the fraction of the quantum, rounded to 2^-16. The carry rounds up.
 constexpr std::uint16_t round_stochastically(const Minifloat& format, float value,
                                              std::uint16_t random) {
   const Quanta quanta = quanta_of(format, magnitude_bits(value), 16);
@@ -44,9 +44,9 @@ constexpr std::uint16_t round_stochastically(const Minifloat& format, float valu
 }  // namespace internal
 
 // One element: the definition, which the vector kernels must match byte for byte. Over a uniform
-// random word |E - value| <= 2^-17 quantum; representable values never move. A value beyond the
-// largest finite one rounds to nearest, because rounding up would turn a value with a near finite
-// neighbour into infinity.
+// random word the mean is within 2^-17 quantum of the value; representable values stay as they are.
+// A value above the largest finite one rounds to nearest, because it could otherwise become
+// infinity although it is only just above.
 constexpr Half half_from_float(float value, std::uint16_t random) {
   if (internal::magnitude_bits(value) > internal::kHalfMax) return half_from_float(value);
   constexpr Minifloat kFormat = internal::kHalf;  // a copy, as in block_scale.h

@@ -17,8 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace leeway::codec {
 namespace HWY_NAMESPACE {
 
-// As bytes, because a pointer to float must be aligned in C++ even where the instruction does not
-// care. Highway's one-lane target cannot reinterpret vectors and copies instead.
+// Loads bytes, because a pointer to float must be aligned in C++ even where the instruction does
+// not care. Highway's one-lane target cannot reinterpret vectors and copies instead.
 template <class D>
 HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load_unaligned(D d, const std::byte* from) {
   namespace hn = hwy::HWY_NAMESPACE;

@@ -26,10 +26,10 @@ class Recovery {
  public:
   static constexpr std::uint8_t kPresent = 0xFF;
 
-  // rows[i] is kPresent if packet i is there, otherwise the row of the parity that lies in its
-  // place. The missing packets replace the parities. If the last packet is missing, and shorter
-  // than `bytes`, the length of all others, `last_parity` is its parity; otherwise that is empty.
-  // No row appears twice.
+  // rows[i] is kPresent if packet i is there; otherwise packets[i] holds a parity and rows[i] is
+  // its row. No row appears twice. The missing packets replace the parities. `bytes`: length of all
+  // packets but the last. `last_parity`: the parity in place of the last packet if this is missing
+  // and shorter than `bytes`; otherwise empty.
   void run(std::span<const MutableByteSpan> packets, std::span<const std::uint8_t> rows,
            std::size_t bytes, ByteSpan last_parity);
 
@@ -40,7 +40,7 @@ class Recovery {
   void invert(std::span<const std::uint8_t> rows);
   void make_matrix(std::size_t packets, std::span<const std::uint8_t> rows);
 
-  // Coefficients are in rows, one row for each missing packet.
+  // Of all matrices below, a row belongs to one missing packet or to its parity.
   std::size_t missing_ = 0;
   std::array<std::uint8_t, kRows> missing_at_;
   std::array<std::uint8_t, kRows * kRows> inverse_;

@@ -30,8 +30,8 @@ void sum_isal(std::size_t bytes, const unsigned char* tables,
 
 #if defined(__x86_64__)
 
-// Multiplication by a coefficient is linear in the bits of a byte. GFNI takes the matrix of bits:
-// byte 7 - b of it selects which bits of the factor make bit b of the product.
+// Multiplication by a coefficient is linear in the bits of a byte. GFNI takes it as a matrix: byte
+// 7 - b selects the bits of the factor that make bit b of the product.
 using BitMatrix = std::uint64_t;
 
 constexpr std::array<BitMatrix, 256> bit_matrices() {

@@ -28,9 +28,9 @@ struct ChoiceInputs {
 double predicted_error(Codec codec, double sigma_log2);
 double predicted_relative_error(Codec codec, double sigma_log2);
 
-// Returns the quantisation variance that the choice allows the result. Together with the loss it
-// may fill a third of the gradient's mean square (the sqrt(3) rule). A tenth of the loss variance
-// is always allowed: where loss drowns the gradient, more bits would not help. Infinite or NaN if
+// Returns the largest quantisation variance that the result may have. With the loss variance it may
+// fill a third of the gradient's mean square (the sqrt(3) rule). It may always be a tenth of the
+// loss variance: where loss drowns the gradient, more bits would not help. Infinite or NaN if
 // inputs are.
 double allowed_quantisation_variance(const ChoiceInputs& inputs);
 

@@ -1,10 +1,10 @@
 // Predicts how far replicas are apart under bounded-drift broadcast.
 //
 // Model (README.md, "Drift"): a parameter takes one optimizer step per broadcast, with mean u and
-// variance s^2, independent from step to step. The owner sends its absolute value; each receiver
-// misses it with probability p and then keeps the value it has. A copy's age is the number of
-// broadcasts missed in a row. Everything here is the stationary state after a broadcast, per
-// element; losses of different receivers are independent.
+// variance s^2, independent from step to step. The owner sends the parameter's value; each receiver
+// misses it with probability p and then keeps its copy. A copy's age is the number of broadcasts
+// missed in a row. Everything here is the stationary state after a broadcast, per element; losses
+// of different receivers are independent.
 //
 // p is a fraction in [0, 1). At p = 1 nothing ever arrives, drift has no bound, and the model's
 // factors are infinite.
@@ -33,8 +33,8 @@ struct DriftModel {
 DriftModel independent_drift(double p);
 
 // The form of arXiv 2507.07114: 2p/(1+p) times the mean square gap between the fresh value and the
-// stale copy given that exactly one of the pair received. That gap already contains the drift of a
-// copy (s^2/(1-p) for a random walk), so it must never be mixed with s^2.
+// stale copy, given that exactly one of a pair received. The gap already contains the drift of a
+// copy (s^2/(1-p) for a random walk), so do not pass s^2.
 double pair_drift_from_gap(double p, double gap_mean_square);
 
 }  // namespace leeway::estimate

@@ -12,8 +12,8 @@ DriftMeter::DriftMeter(std::size_t positions, std::uint32_t window)
   LEEWAY_ASSERT(window_ >= 2);
 }
 
-// Distances to the owner give the pairs too: the mean of (d_a - d_b)^2 over all pairs of m values
-// is 2 (m sum d^2 - (sum d)^2) / (m (m-1)), so a sample costs its size and not its square.
+// Pairs follow from distances to the owner: the mean of (d_a - d_b)^2 over all pairs of m values is
+// 2 (m sum d^2 - (sum d)^2) / (m (m-1)). So the time grows with m and not with its square.
 void DriftMeter::add_sample(std::span<const float> values, Rank owner) {
   LEEWAY_ASSERT(owner < values.size());
   double sum = 0.0;

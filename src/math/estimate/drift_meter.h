@@ -31,25 +31,23 @@ class DriftMeter {
   // position's mean step counts as constant.
   DriftMeter(std::size_t positions, std::uint32_t window);
 
-  // Adds the values of one element on all ranks after a broadcast. With fewer than two ranks
-  // besides the owner there is no pair, and with none there is nothing to compare. A sample with
-  // NaN or infinities is skipped.
+  // Adds the values of one element on all ranks after a broadcast. Pairs need at least two ranks
+  // besides the owner. A sample without other ranks, or with NaN or infinities, is skipped.
   void add_sample(std::span<const float> values, Rank owner);
 
-  // One optimizer step: new minus old value of every followed position, in the same order each
-  // time.
+  // Adds one optimizer step: new minus old value of every followed position, always in the same
+  // order.
   //
-  // Per position and window of K steps with mean m and unbiased variance v, s^2 = v and u^2 = m^2 -
-  // v/K: both unbiased if steps in the window are independent with one mean (m^2 alone would be too
-  // large by the variance of m). Always, s^2 + u^2 is exactly the mean square step; correlation
-  // between steps only moves the border. Steps that keep their direction over a window, as momentum
-  // makes them, read as mean step, which is how they act on a stale copy. Averaged over positions
-  // and closed windows; the open window does not count.
+  // For a position and a window of K steps with mean m and unbiased variance v, s^2 = v and u^2 =
+  // m^2 - v/K. Both are unbiased if the steps are independent with one mean; m^2 alone would be too
+  // large by the variance of m. s^2 + u^2 is always the mean square step; correlation only shifts
+  // its two parts. Steps that keep their direction over a window (momentum) count as mean step,
+  // which is how they act on a stale copy. Results are averages over positions and closed windows.
   void add_step(std::span<const float> delta);
 
-  // Square of (fresh value - copy held before) on a rank that receives an element. What a rank
-  // holds before a broadcast does not depend on who receives that broadcast, so every reception
-  // samples the gap given that exactly one of a pair received.
+  // Adds the square of (fresh value - old copy) on a rank that receives an element. An old copy
+  // does not depend on who receives the broadcast. So each reception samples the gap given that
+  // exactly one of a pair received.
   void add_gap(double square);
 
   DriftMeasurement result() const;

@@ -80,7 +80,7 @@ double LognormalFit::mean_square() const {
   return finite > 0.0 ? sums_[kSquare] / finite : 0.0;
 }
 
-// The part of values below the threshold, minus those of them that become +-threshold.
+// The fraction of values below the threshold, minus the fraction that becomes +-threshold.
 double LognormalPruning::pruned_fraction(double threshold) const {
   if (!(threshold > 0.0)) return 0.0;
   const double z = (std::log(threshold) - mu) / s;
@@ -88,9 +88,9 @@ double LognormalPruning::pruned_fraction(double threshold) const {
   return below(z) - mean / threshold * below(z - s);
 }
 
-// Bisection on ln(threshold), in which the fraction grows from 0 to 1. It is at most Phi(z), and 1
-// less the fraction is at most tail(z) + mean/threshold. So at both ends of the search the fraction
-// equals 0 or 1 in a double.
+// Bisection on ln(threshold), as the pruned fraction grows with it from 0 to 1. The fraction is at
+// most Phi(z), and 1 minus it at most tail(z) + mean/threshold. So it is 0 and 1 in a double at the
+// ends of the search.
 double LognormalPruning::threshold(double sparsity) const {
   LEEWAY_ASSERT(s > 0.0 && sparsity > 0.0 && sparsity < 1.0);
   double low = mu - 40.0 * s;
@@ -102,7 +102,7 @@ double LognormalPruning::threshold(double sparsity) const {
   return std::exp(0.5 * (low + high));
 }
 
-// With T unbiased, <x, T> sums to E[x^2] per element, so the cosine is sqrt(E[x^2]/E[T^2]).
+// Pruning to T is unbiased, so <x, T> is E[x^2] per element and the cosine is sqrt(E[x^2]/E[T^2]).
 double LognormalPruning::cosine(double threshold) const {
   if (!(threshold > 0.0)) return 1.0;
   const double z = (std::log(threshold) - mu) / s;

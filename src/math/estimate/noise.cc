@@ -9,8 +9,8 @@
 namespace leeway::estimate {
 namespace {
 
-// Least difference of the two moments that separate gradient from dispersion. Below it, the
-// estimate would be the measured difference times more than 64.
+// Least separation (see estimate_noise()) at which gradient and dispersion can be told apart. It
+// divides the measured difference, and so amplifies its error by at most 64.
 constexpr double kSeparationMin = 1.0 / 64.0;
 
 // Returns sqrt(signal / noise); infinite without noise.
@@ -60,9 +60,11 @@ std::optional<NoiseEstimate> estimate_noise(const NoiseStatistics& statistics) {
     estimate.gradient_mean_square = contribution;
     return estimate;
   }
-  // Three equations: contribution = gradient + dispersion, control = dispersion + guess, where
-  // guess is how far the control variate is off, and result = sum_squared gradient + squares
-  // dispersion + control_squares guess + encoded_squares quantisation.
+  // Three equations give gradient, dispersion and guess, the error of the control variate:
+  //   contribution = gradient + dispersion
+  //   control = dispersion + guess
+  //   result = sum_squared gradient + squares dispersion + control_squares guess
+  //            + encoded_squares quantisation
   const WeightMoments& measured = statistics.measured_weights;
   const double control = statistics.control_mean_square;
   const double separation = measured.sum_squared - measured.squares + measured.control_squares;
@@ -111,9 +113,9 @@ NoiseEstimate NoiseAverage::estimate() const {
           .gradient_error = gradient_error(gradient)};
 }
 
-// Standard error of a weighted mean. Its variance is share times that of one step, with share = sum
-// w^2 / (sum w)^2. The steps' squared distance to their own mean is on average (1 - share) times
-// the variance of one step.
+// Standard error of a weighted mean. The mean's variance is `share` times that of one step, share =
+// sum w^2 / (sum w)^2. The steps' mean squared distance to the mean (`apart`) is on average 1 -
+// share times the variance of one step.
 double NoiseAverage::gradient_error(double gradient) const {
   const double share = squared_weight_ / (weight_ * weight_);
   if (!(share < 1.0)) return 0.0;

@@ -46,14 +46,14 @@ struct NoiseStatistics {
   // result_mean_square.
   WeightMoments weights;
   WeightMoments measured_weights;
-  // Set for zero_fill, which does not compensate for missing contributions. Its noise is the
-  // distance to the part of the mean that it keeps; for all other estimators it is the distance to
-  // the mean.
+  // Set for zero_fill, which does not make up for missing contributions, so that its result is the
+  // mean times `gain`. Noise is then the distance to that; otherwise it is the distance to the
+  // mean.
   bool shrinks = false;
 };
 
-// All values are per element. All but `gain` are linear in the measured means and unbiased, so
-// single steps can be negative, and averages over steps are meaningful.
+// All values are per element. Except `gain` they are linear in the measured means and unbiased, so
+// those of single steps can be negative and should be averaged over steps.
 struct NoiseEstimate {
   double gradient_mean_square = 0.0;   // of the exact gradient; negative if noise dominates
   double dispersion = 0.0;             // S2: variance of one rank's contribution around it
@@ -66,18 +66,17 @@ struct NoiseEstimate {
   double gradient_error = 0.0;
 
   double variance() const { return quantisation_variance + loss_variance; }
-  // Returns the rms of the gradient's part of the result over that of the noise. Infinite if there
-  // is no noise (the spread of the contributions is none). 0 if the gradient is lost in noise, or a
-  // value is NaN. Never NaN.
+  // Returns the rms of the gradient's part of the result over that of the noise (the contributions'
+  // own spread is no noise). Infinite without noise. 0 if the gradient is lost in noise or a value
+  // is NaN. Never NaN.
   double ratio() const;
-  // The ratio if the gradient is two standard errors stronger than its estimate. It tells a
-  // gradient that is lost in the noise from one that was not measured well enough: in both cases
-  // ratio() is 0.
+  // The ratio if the true gradient is two standard errors above the estimate. Where ratio() is 0,
+  // this tells a gradient that is lost in noise from one that was measured too coarsely.
   double ratio_at_most() const;
   // The fraction of a step's progress that this noise costs, for an average over `ranks`
-  // contributions. The contributions' own spread is noise, too, and is always there. So (G + B) /
-  // (G + B + variance()) of the progress is left, B = dispersion / ranks. 0 to 1; 1/4 at the
-  // critical ratio of an exact batch (B = 0).
+  // contributions. Their own spread B = dispersion / ranks slows progress, too, and is always
+  // there. So (G + B) / (G + B + variance()) of the progress is left. 0 to 1; 1/4 at the critical
+  // ratio if B = 0.
   double progress_lost(std::uint32_t ranks) const;
 };
 
@@ -85,10 +84,10 @@ struct NoiseEstimate {
 // critical one even two standard errors up, and the noise costs a quarter of the progress or more.
 bool is_costly(const NoiseEstimate& noise, std::uint32_t ranks);
 
-// Estimates the noise of one operation. A single rank's contribution counts as gradient;
-// quantisation is then all the noise. Returns nullopt if the measured packets have so few
-// contributions that gradient and dispersion cannot be told apart. That depends on arrivals and not
-// on values, so the mean over steps with an estimate is unbiased.
+// Estimates the noise of one operation. With a single rank the contribution is the gradient and all
+// noise is quantisation. Returns nullopt if the measured packets have too few contributions to tell
+// gradient from dispersion. This depends on arrivals, not on values, so the mean over steps with an
+// estimate is unbiased.
 std::optional<NoiseEstimate> estimate_noise(const NoiseStatistics& statistics);
 
 // Estimates averaged over steps with exponential forgetting. It gives the ratio of averages, not

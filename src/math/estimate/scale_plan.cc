@@ -19,8 +19,8 @@ bool is_weight(double weight) {
   return std::isfinite(weight) && weight >= 0.0;
 }
 
-// Weights are any finite float, so their reciprocals may exceed float's range. The largest float
-// then stands for them.
+// Weights are any finite float, so their reciprocals may exceed float's range. Such a scale becomes
+// the largest float.
 float to_scale(double scale) {
   constexpr double kMax = std::numeric_limits<float>::max();
   return static_cast<float>(std::clamp(scale, -kMax, kMax));
@@ -66,8 +66,8 @@ ScalePlan::ScalePlan(const Inputs& inputs)
   take_link_scales();
 }
 
-// Completes the weights. For a sum all are 1. For an average, unknown weights become the mean of
-// the known ones.
+// Fills in unknown weights. For a sum all are 1. For an average, unknown ones get the mean of the
+// known.
 void ScalePlan::take_weights(ReduceOp op) {
   double known = 0.0;
   std::size_t known_count = 0;
@@ -129,8 +129,8 @@ BlockScales ScalePlan::scales(std::span<const std::uint64_t> mask, std::uint32_t
   BlockScales block{present.count, !(present.weight > 0.0), 0.0f};
   std::fill(out.begin(), out.end(), 0.0f);
   if (block.untouched) {
-    // The control variate needs no contribution to be a guess, but a total of no units at all has
-    // no mean to guess.
+    // A control variate is a guess of the mean and needs no contribution. But without any units of
+    // work there is no mean to guess.
     if (estimator_ == Estimator::augmented && external_control_ && total_weight_ > 0.0)
       block.control = 1.0f;
     return block;
@@ -158,17 +158,16 @@ BlockScales ScalePlan::scales(std::span<const std::uint64_t> mask, std::uint32_t
   return block;
 }
 
-// Draws the owner's virtual loss. The key depends only on what names the block, and not on timing,
-// so that every run draws the same.
+// Draws whether the owner's contribution counts as lost in this packet. The key has no timing, so
+// every run draws the same.
 bool ScalePlan::virtually_lost(std::span<const std::uint64_t> mask,
                                std::uint32_t block_index) const {
   return to_unit(keyed_hash(seed_, block_index, kVirtualLossStream, step_, owner_)) <
          virtual_loss(mask);
 }
 
-// Returns the loss rate of all packets but this one. If this one counted, the owner's part in a
-// packet would depend on how many others are there. That would tilt the weights by a part of order
-// 1/n.
+// Returns the loss rate of all packets but this one. Including it would tie the owner's part in a
+// packet to the other contributions there, which would bias the weights by order 1/n.
 double ScalePlan::virtual_loss(std::span<const std::uint64_t> mask) const {
   double sent = 0.0;
   double arrived = 0.0;
@@ -204,7 +203,7 @@ void ScalePlan::spread_evenly(std::span<const std::uint64_t> mask, double scale,
 }
 
 // The owner has exactly its share c_o/C. The others that are present stand for all others. If the
-// owner's own is missing, they stand for all.
+// owner's contribution is missing, they also stand for it.
 void ScalePlan::stratify(std::span<const std::uint64_t> mask, std::span<float> out) const {
   double others = 0.0;
   for_each_rank(mask,
@@ -225,10 +224,10 @@ void ScalePlan::rescale_links(std::span<const std::uint64_t> mask, std::span<flo
   });
 }
 
-// Gives the control variate the share that the rescaled contributions leave: 1 - sum w_i c_i / C.
-// It is negative where they make up for more than was lost here. Without an external control
-// variate, the owner's own mean G_o/c_o is it, which changes the owner's scale only. An owner
-// without units, or whose own is missing, has no mean; this leaves plain Horvitz-Thompson.
+// Gives the control variate the share that rescaled contributions leave, 1 - sum w_i c_i / C. It is
+// negative if they make up for more than this packet lost. Without an external control variate, the
+// owner's mean G_o/c_o takes its place, which only changes the owner's scale. If the owner has no
+// units or is missing, there is no such mean and scales are plain Horvitz-Thompson.
 float ScalePlan::place_control(std::span<const std::uint64_t> mask, std::span<float> out) const {
   const double own = links_[owner_].weight;
   double held = 0.0;

@@ -22,21 +22,20 @@
 
 namespace leeway::estimate {
 
-// An owner's knowledge of one link into it when an operation settles. For its own contribution it
-// has the same, as if a link had brought it.
+// What an owner knows of one link into it when an operation settles. There is also one for the
+// owner's own contribution, as if a link had brought it.
 struct LinkTally {
   std::uint32_t sent = 0;     // n_i: packets the link carries for this shard
   std::uint32_t arrived = 0;  // k_i: how many of them can be used, 0 .. n_i
-  // c_i: units behind the contribution, >= 0. It travels with the packets, so it is unknown (NaN)
-  // if none arrived; the mean of the known weights then stands for it. Negative or infinite weights
-  // count as unknown.
+  // c_i: units of work behind the contribution, >= 0. It travels with the packets, so it is unknown
+  // (NaN) if none arrived. The mean of the known weights then takes its place. Negative or infinite
+  // weights count as unknown.
   double weight = std::numeric_limits<double>::quiet_NaN();
   // Probability that a packet of this link arrives, from earlier operations, 0 .. 1.
   // symmetric_ratio uses it when n_i == 1, where the counts of this operation say nothing.
   double prior_rate = 1.0;
-  // Probability that anything of such a flow arrives before the owner settles, from earlier
-  // operations. horvitz_thompson and augmented divide by it. It is 1 unless deadlines cut whole
-  // flows.
+  // Probability that any packet of such a short flow arrives before the owner settles, from earlier
+  // operations. horvitz_thompson and augmented divide by it. 1 unless deadlines cut whole flows.
   double heard_rate = 1.0;
 };
 
@@ -49,8 +48,8 @@ struct BlockScales {
 };
 
 // Moments of the weights by which a result summed its contributions, as means over its elements.
-// w_i is the result's part of rank i's contribution per unit of work, f_i its part when nothing is
-// lost. For a sum, both are those of the average.
+// w_i is the weight of rank i's mean per unit of work in the result, f_i its weight when nothing is
+// lost. For a sum, they are the weights in the average (sum / N).
 struct WeightMoments {
   double sum = 0.0;              // mean of sum w, with the control variate's weight
   double sum_squared = 0.0;      // mean of (sum w)^2
@@ -68,8 +67,8 @@ struct WeightMoments {
 // when it returns. The price is a bias on links of which most flows are cut.
 inline constexpr double kHeardRateMin = 0.5;
 
-// The plan of one operation on one owner. It is built once the operation's counts are final, and
-// then asked once per packet.
+// The scales of one operation on one owner. Build it when the operation's counts are final, then
+// ask it once per packet.
 class ScalePlan {
  public:
   struct Inputs {
@@ -86,25 +85,24 @@ class ScalePlan {
   // Copies the inputs that it needs; the only call that allocates.
   explicit ScalePlan(const Inputs& inputs);
 
-  // Scales for a packet of which all contributions arrived, in an operation without any loss. Every
-  // rank with units has 1/sum c (avg) or 1 (sum), whatever the estimator. Not for plans with
-  // estimated_rates(): dividing by an estimated rate is unbiased only if it is done whenever the
-  // packet arrives.
+  // Scales for a complete packet in an operation without any loss: 1/sum c (avg) or 1 (sum) for
+  // every rank with units, whatever the estimator. Not if estimated_rates(): dividing by an
+  // estimated rate is unbiased only if complete packets are divided, too.
   BlockScales complete_scales(std::span<float> out) const;
 
-  // Returns whether the scales depend on rates of earlier operations. They do so even if this
-  // operation lost nothing.
+  // Returns whether the scales depend on rates of earlier operations, even if nothing is lost in
+  // this.
   bool estimated_rates() const;
 
   // Scales for a packet whose contributions are the set bits of `mask` (bit i of word i/64; the
-  // owner's own is missing only if it may not be summed). `block_index` is the packet's number in
-  // the shard. Ranks that are absent or have no units get exactly 0. Their values, whatever they
-  // are, are not read.
+  // owner's is not set only if its own contribution may not be summed). `block_index` is the
+  // packet's number in the shard. Ranks that are absent or have no units get exactly 0, so do not
+  // read their values.
   BlockScales scales(std::span<const std::uint64_t> mask, std::uint32_t block_index,
                      std::span<float> out) const;
 
-  // moments() are those of one packet with these scales and this control variate.
-  // complete_moments() are those of a complete packet, whatever the rounding of its scales.
+  // Weight moments of one packet: with these scales and this control variate, and for a complete
+  // packet (exact, whatever the rounding of its scales).
   WeightMoments moments(std::span<const float> scales, float control) const;
   WeightMoments complete_moments() const;
 

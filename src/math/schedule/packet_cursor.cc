@@ -50,8 +50,7 @@ std::optional<PacketIndex> PacketCursor::next() {
       chunk_at_ = 0;
     }
   } else {
-    // Cyclic order: the chunk of the starting packet is visited twice, its two parts making one
-    // whole.
+    // The flow may start within a chunk, which is visited again at the end for its first part.
     const PacketIndex at = cyclic();
     const ChunkIndex chunk = grid_.chunk_of(at);
     if (order_.size() == 0 || chunk != chunk_) enter_chunk(chunk);

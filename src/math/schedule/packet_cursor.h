@@ -45,8 +45,8 @@ class ChunkOrder {
   ChunkOrder(std::uint64_t key, ChunkIndex chunk, std::uint32_t size);
 
   std::uint32_t size() const { return size_; }
-  // The packet of the chunk that is sent at this place, and the place of a packet; both below
-  // size().
+  // packet_at(): the packet of the chunk that is sent at this place. place_of(): its inverse.
+  // Arguments and results are below size().
   std::uint32_t packet_at(std::uint32_t place) const {
     return (multiplier_ * place + shift_) % size_;
   }
@@ -60,8 +60,8 @@ class ChunkOrder {
 
 class PacketCursor {
  public:
-  // This key permutes no packets, and they are sent by rising index. It serves to show the effect
-  // of the permutation.
+  // With this key, packets are sent by rising index. It serves to show the effect of the
+  // permutation.
   static constexpr std::uint64_t kInOrder = 0;
   struct Keys {
     std::uint64_t rotation = kInOrder;  // shared by all senders to one owner
@@ -69,9 +69,8 @@ class PacketCursor {
   };
 
   PacketCursor() = default;
-  // Without a queue all packets are available from the start, or those of chunks that `ready` has
-  // set if it is not null. With a queue, those of its chunks are available. Queue and `ready` must
-  // outlive this.
+  // With a queue, packets of its chunks are available. Without one, packets of chunks set in
+  // `ready` are; if that is null, all are. Queue and `ready` must outlive the cursor.
   PacketCursor(const PacketGrid& grid, Keys keys, const ChunkQueue* queue,
                const Bitmap* ready = nullptr);
 
@@ -91,7 +90,7 @@ class PacketCursor {
   bool exhausted() const { return position_ == packets_; }
 
  private:
-  // For use without a queue: the next packet of the order that permutes nothing.
+  // Without a queue: the packet that is next before the permutation inside its chunk.
   PacketIndex cyclic() const { return {(start_.value + position_) % packets_}; }
   void enter_chunk(ChunkIndex chunk);
 
@@ -104,7 +103,7 @@ class PacketCursor {
   PacketIndex start_;           // start of the cyclic order
   std::uint32_t queue_at_ = 0;  // chunks taken from the queue
   ChunkIndex chunk_;
-  // Order of the packets in this chunk; without packets before the first chunk.
+  // Order of the packets in chunk_; empty before the first chunk.
   ChunkOrder order_;
   std::uint32_t chunk_at_ = 0;  // packets of this chunk handed out
 };

@@ -32,8 +32,8 @@ class PacketGrid {
     chunk_packets_ = std::min(std::bit_floor(fitting), limits::kChunkPacketsMax);
   }
 
-  // Returns the same grid, but a block without elements has one packet without elements. It tells
-  // the receiver that the block is empty.
+  // Returns the same grid, but a shard without elements gets one empty packet, which tells the
+  // receiver that the shard is empty.
   PacketGrid with_empty_packet() const {
     PacketGrid grid = *this;
     grid.least_packets_ = 1;
@@ -52,7 +52,7 @@ class PacketGrid {
   std::uint32_t tail() const { return packets() == 0 ? 0 : packet_elements({packets() - 1}); }
   std::uint32_t chunks() const { return (packets() + chunk_packets_ - 1) / chunk_packets_; }
 
-  // The packet's first element in the shard.
+  // Place in the shard of the packet's first element.
   std::size_t packet_offset(PacketIndex index) const {
     return std::size_t{index.value} * elements_per_packet_;
   }

@@ -18,7 +18,7 @@ struct Shard {
 
 class ShardMap {
  public:
-  // Cuts `count` elements into `size` shards that differ by at most kAlign elements; trailing
+  // Cuts `count` elements into `size` shards that differ by less than 2 kAlign elements; trailing
   // shards of a small tensor are empty. Shard borders fall on multiples of kAlign so that codec
   // blocks never straddle two owners.
   static ShardMap even(std::size_t count, int size) { return among(count, size, size, 0); }
@@ -65,15 +65,15 @@ class ShardMap {
   std::size_t count() const { return count_; }
   // Number of ranks among which few() or even() cut the tensor.
   std::size_t owners() const { return owners_; }
-  // The place of a shard in keyed random draws: a multiple of kAlign, without overlap between
-  // shards. It is the offset itself, unless the caller chose the borders.
+  // Place of a shard in keyed random draws: a multiple of kAlign, without overlap between shards.
+  // It equals the shard's offset for all maps but blocks() and uneven().
   std::size_t position(Rank rank) const {
     if (!uneven_.empty()) return positions_[rank];
     return block_ == 0 ? (*this)[rank].offset : block_ * rank / kAlign * kAlign + kAlign * rank;
   }
 
-  // Returns the next position behind a shard of `count` elements at `position`, for uneven shards.
-  // It depends only on their lengths, which all ranks know.
+  // Returns the position() of the shard that follows one of `count` elements at `position`, for
+  // uneven(). It depends only on lengths of shards, which all ranks know.
   static std::size_t position_behind(std::size_t position, std::size_t count) {
     return position + (count + kAlign - 1) / kAlign * kAlign;
   }

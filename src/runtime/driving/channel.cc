@@ -10,8 +10,8 @@ namespace {
 // the slowest link.
 constexpr int kPatienceTimeouts = 64;
 
-// Peers are told the size of datagrams once a time-out of the slowest link, for kTellTimeouts
-// time-outs and kTellMax at most. A peer that left before does not answer any more.
+// A channel that ends tells peers the size of datagrams once a time-out of the slowest link. It
+// stops after kTellTimeouts time-outs or kTellMax, because a peer that has left does not answer.
 constexpr int kTellTimeouts = 8;
 constexpr Duration kTellMax = std::chrono::seconds(1);
 
@@ -19,7 +19,7 @@ constexpr Duration kTellMax = std::chrono::seconds(1);
 // dropped.
 constexpr Duration kAbortPatience = std::chrono::milliseconds(50);
 
-// How long a device may read on after that.
+// How long abort() then waits for a device that still reads trains.
 constexpr Duration kDevicePatience = std::chrono::seconds(1);
 
 }  // namespace
@@ -39,8 +39,8 @@ Channel::Channel(std::shared_ptr<Driver> driver, const protocol::EndpointConfig&
 
 Channel::~Channel() {
   if (forked()) {
-    // The driver's threads exist only in the parent, and one of them may have been changing its
-    // memory at the fork. So the child keeps the driver for ever and does not touch it.
+    // The driver's threads exist only in the parent, and one of them may have been changing the
+    // driver's memory at the fork. So the child keeps the driver for ever and does not touch it.
     (void)new (std::nothrow) std::shared_ptr<Driver>(driver_);
     return;
   }
@@ -109,7 +109,7 @@ void Channel::admit(Instant now, const std::shared_ptr<WorkState>& work) {
     work->request.done = true;
     return;
   }
-  // The engine holds it back while trains of finished operations are still being read.
+  // The engine does not begin the operation while trains of finished ones are still being read.
   member_->engine().submit(now, work->request,
                            member_->trains_end() <= driver_->trains_.released());
   driver_->node_.touch(*member_);
@@ -157,7 +157,7 @@ void Channel::publish() {
   if (active_.empty() || member_->trains_end() > driver_->trains_.released()) return;
   std::erase_if(active_, [this](const std::shared_ptr<WorkState>& work) {
     if (!work->request.done) return false;
-    // The call that a stand-in represents is reported on the way that it goes (note_done()).
+    // A stand-in is not reported: the route that its call takes reports the call (note_done()).
     if (driver_->observer_ != nullptr && !work->request.spec.stands_in)
       driver_->observer_->on_done(name_, work->request);
     work->publish(driver_->callbacks_);
@@ -170,7 +170,7 @@ void Channel::note(const Status& status, Rank about) {
   if (status.ok() || state_.load(std::memory_order_relaxed) != StatusCode::kOk) return;
   why_ = status;
   about_ = about;
-  // The caller may end the process after this.
+  // Has the next step take a snapshot, because the caller may end the process after this.
   if (driver_->observer_ != nullptr) driver_->look_at_ = {0};
   state_.store(status.code(), std::memory_order_release);
 }

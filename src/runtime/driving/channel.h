@@ -49,7 +49,7 @@ class Channel final : private MemoryWatcher {
   // Returns true in a forked child, which has none of the driver's threads: calls fail there.
   bool forked() const { return driver_->forked(); }
 
-  // Call it under a Driver::Session, whose pump() then does the pending work.
+  // The caller must hold a Driver::Session, whose pump() then does the pending work.
   collective::Engine& engine();
 
   // Receives the known facts about the path to a rank (text_of()), if an error has no room for all
@@ -57,8 +57,7 @@ class Channel final : private MemoryWatcher {
   using TellPath = std::function<void(Rank peer, const std::string& facts)>;
   // Waits until datagrams pass to and from every peer, which also measures round trips. Returns
   // kUnavailable naming the peers whose paths failed, or kCancelled after abort(). A channel that
-  // fails here or in agree_on_size() is aborted: nothing was agreed that its peers might still wait
-  // for.
+  // fails here or in agree_on_size() is aborted, because peers cannot be waiting for anything yet.
   Status prove_paths(Duration timeout, const TellPath& tell = {});
   // Call it after prove_paths(). Waits half a second at most until each peer of this host has
   // proved that it shares memory, or cannot prove it any more (transport/mixed). After that time
@@ -73,8 +72,8 @@ class Channel final : private MemoryWatcher {
   // that it has now. Returns kUnavailable if not all ranks tell in time, and kCancelled after
   // abort().
   Status agree_on_size(bool measured, Duration timeout, const TellPath& tell = {});
-  // Returns the ranks that do not report our multicast. Asks for up to a fifth of a second. Call it
-  // after prove_paths(), where the transport has multicast.
+  // Returns the ranks that do not report that they receive our multicast. Asks for up to a fifth of
+  // a second. Call it after prove_paths(), where the transport has multicast.
   std::vector<Rank> deaf_to_multicast();
 
   // For a caller that waits: begins the operation, and drives until it is done. `place` is as in
@@ -90,14 +89,13 @@ class Channel final : private MemoryWatcher {
   // or until Driver::end(). The driving thread takes it up later, before all operations that are
   // started after it, so no callback is made from here.
   std::shared_ptr<WorkState> hold(collective::OperationSpec spec, Place place);
-  // Call it with `on` when calls of these ranks that go another way begin to wait for peers, and
-  // without when they stop waiting. While they wait, a peer that is silent for the peer time-out is
-  // dead, as if an operation of this channel waited.
+  // Tells whether calls of these ranks that take another route wait for peers. While `on`, a peer
+  // that is silent for the peer time-out is dead, as if an operation of this channel waited.
   void watch_peers(bool on);
-  // Asks peers whether they have given this rank up, and waits a time-out at most until state()
-  // says so.
+  // Asks peers whether they count this rank as dead. If they do, state() says so within a time-out,
+  // which this function waits at most.
   void ask_whether_given_up();
-  // Tells the observer of a call that went another way and is over, as if it were this channel's.
+  // Reports a finished call that took another route to the observer, as if it were this channel's.
   void note_done(const collective::Request& request);
   // Tells the driver that a payload source or sink has progressed. Any thread.
   void ring();
@@ -105,8 +103,8 @@ class Channel final : private MemoryWatcher {
   // How long the destructor lets operations end.
   Duration closing_patience();
 
-  // Makes every operation in flight fail with kCancelled, now, and every later one too. Peers are
-  // told once, and this waits for no peer. `how` is for the texts. Any thread.
+  // Makes every operation in flight fail with kCancelled, now, and every later one too. Tells peers
+  // once, and waits for none. `how` is for the texts. Any thread.
   void abort(const char* how = kAborted);
   // Makes every operation for which a caller waits fail with kCancelled. Peers that lack data of
   // operations that are done still get it.
@@ -129,8 +127,7 @@ class Channel final : private MemoryWatcher {
  private:
   friend class Driver;
 
-  // Registers the member's memory with the transport, and forgets it. Memory that cannot be
-  // registered is copied.
+  // Register and forget memory of the member. The transport copies what it cannot register.
   void on_allocated(ByteSpan memory) override;
   void before_freed(ByteSpan memory) override;
 
@@ -142,10 +139,10 @@ class Channel final : private MemoryWatcher {
   void admit(Instant now, const std::shared_ptr<WorkState>& work);
   // Ends an operation of this channel that is not done. By the driving thread.
   void end(Instant now, WorkState& work, const Status& status, const protocol::Blame& blame);
-  // Gives callers back the memory of operations that are done, if none of our trains is out: a
-  // train may refer to that memory. By the driving thread, after each step.
+  // Tells callers which operations are done, if none of our trains is out: a train may refer to the
+  // operations' memory. By the driving thread, after each step.
   void publish();
-  // The first error is the channel's state. `about`: the rank that it names.
+  // Makes the error the channel's state, if it is the first. `about`: the rank that it names.
   void note(const Status& status, Rank about = kNoRank);
   // Fills in `view` for people. `since`: time since the last look.
   void look(Duration since, ChannelView& view);

@@ -11,7 +11,7 @@ namespace {
 constexpr Duration kMulticastProofTime = std::chrono::milliseconds(200);
 constexpr Duration kMulticastProbeEvery = std::chrono::milliseconds(20);
 
-// Proofs take a few milliseconds; an impossible one is mostly refused as soon.
+// Most proofs of shared memory succeed, or are refused, within a few milliseconds.
 constexpr Duration kMemoryProofTime = std::chrono::milliseconds(500);
 
 }  // namespace
@@ -66,7 +66,8 @@ Status Channel::pass_both_ways(Duration timeout, const TellPath& tell) {
   return explain(broken, tell);
 }
 
-// Returns true if a peer has come that is not in `met`. Our earlier probes may not have reached it.
+// Returns true if a peer has been heard that is not in `met`. Earlier probes may not have reached
+// it.
 bool Channel::any_came(const std::vector<bool>& met) {
   for (Rank peer = 0; peer < config().size; ++peer) {
     if (!met[peer] && endpoint().link(peer).heard && !endpoint().link(peer).proven()) return true;
@@ -98,7 +99,7 @@ PathFacts Channel::facts_of(Rank peer) {
   facts.own = driver_->layers_.where->address_of(slots_[config().self]);
   facts.theirs = driver_->layers_.where->address_of(slots_[peer]);
   facts.refused = driver_->layers_.where->refusals_to(slots_[peer]);
-  // Datagrams that a rank sent before this process knew its address are not a stranger's.
+  // If the last stranger is a rank, its datagrams came before this process knew its address.
   const NetworkAddress stranger = driver_->layers_.where->last_stranger();
   const bool is_rank = std::any_of(slots_.begin(), slots_.end(), [&](Rank slot) {
     return driver_->layers_.where->address_of(slot) == stranger;
@@ -109,7 +110,8 @@ PathFacts Channel::facts_of(Rank peer) {
   return facts;
 }
 
-// Makes a status, which has room for one path. If there are several, `tell` hears of each.
+// Makes an error, whose text has room for the facts of one path. If several paths are broken,
+// `tell` gets the facts of each.
 Status Channel::explain(const std::vector<Rank>& broken, const TellPath& tell) {
   std::string others;
   for (const Rank peer : broken) {
@@ -123,7 +125,7 @@ Status Channel::explain(const std::vector<Rank>& broken, const TellPath& tell) {
       text_of(facts_of(broken.front())).c_str());
 }
 
-// Finds the links that keep bytes intact and lead through memory.
+// Finds out which links keep bytes intact, and which lead through memory.
 void Channel::look_at_links(Driver::Session& session) {
   config_.intact.assign(config_.size, 0);
   int near = 0;
@@ -166,8 +168,8 @@ Status Channel::agree_on_size(bool measured, Duration timeout, const TellPath& t
   return status;
 }
 
-// Returns the peers that hold up the agreement: they have not told, or this rank does not know its
-// path to them.
+// Returns the peers that hold up the agreement: they have not told their length, or this rank has
+// not measured the path to them.
 std::vector<Rank> Channel::unmeasured() {
   std::vector<Rank> ranks = member_->sizes().untold();
   for (Rank peer = 0; peer < config().size; ++peer) {
@@ -185,7 +187,7 @@ Status Channel::settle_size(bool measured, Duration timeout, const TellPath& tel
     {
       Driver::Session session(*driver_);
       // A path is measured as soon as a report has come over it, and a probe asks for a report.
-      // Memory carries all sizes that this rank means to send.
+      // Memory carries all sizes that this rank means to send, so it is not measured.
       const bool searched =
           measured && driver_->layers_.lengths != nullptr && kind_ != TransportKind::shm;
       if (!session.node().sizes().agree(*member_, searched)) endpoint().probe_all();

@@ -109,7 +109,7 @@ std::size_t Driver::wait_any(std::span<WorkState* const> works) {
     if (work != nullptr && driver == nullptr) driver = work->driver.lock();
   }
   if (driver == nullptr || first_done() < works.size()) return first_done();
-  // Another thread may complete one of the works, which may be on another driver.
+  // Another thread may complete a work, perhaps on another driver, and then interrupts this one.
   const auto any = std::make_shared<std::atomic<bool>>(false);
   for (WorkState* const work : works) {
     if (work == nullptr) continue;
@@ -144,9 +144,9 @@ void Driver::help(WorkState& work) {
   driver->release();
 }
 
-// One hold of the role for beginning and driving saves a call two hand-overs. The new operation's
-// datagrams are sent before the first look for arrivals: peers have them a system call earlier, and
-// a 4 KiB all-reduce takes 14.6 us instead of 15.3 (2 ranks).
+// Begins and drives under one hold of the role, which saves a call two hand-overs. Sends the new
+// operation's datagrams before the first look for arrivals: peers have them a system call earlier,
+// and a 4 KiB all-reduce takes 14.6 us instead of 15.3 (2 ranks).
 Status Driver::run(Channel& channel, const std::shared_ptr<WorkState>& work) {
   role_.acquire();
   const Instant now = steady_now();
@@ -169,8 +169,8 @@ void Driver::finish_later(const std::shared_ptr<WorkState>& work, const Status& 
   driver->ring();
 }
 
-// In each step the thread that has the role looks for operations that were started, and once more
-// when it has given up the role.
+// If another thread has the role, it finds the operation: it looks for started operations in each
+// step, and once more when it has given up the role.
 void Driver::take_up(Started started) {
   note(std::move(started));
   if (role_.acquire_if_free()) {
@@ -237,8 +237,8 @@ bool Driver::drive_until(const WorkState& work, Instant deadline) {
   return drive_until(done, deadline);
 }
 
-// Called with the role. Gives it back when it is done, when time is up, or when another thread
-// wants the role.
+// Called with the role. Gives it back when `done` is true, time is up, another thread wants the
+// role, or callbacks are due.
 bool Driver::drive_until(const std::function<bool()>& done, Instant deadline) {
   Idle idle{steady_now()};
   bool finished = false;
@@ -266,7 +266,7 @@ bool Driver::drive_until(const std::function<bool()>& done, Instant deadline) {
   return finished;
 }
 
-// Gives back the role, and makes the callbacks of operations that were done meanwhile.
+// Gives back the role, and makes the callbacks of operations that ended while it was held.
 void Driver::release() {
   std::vector<Callback> callbacks;
   callbacks.swap(callbacks_);
@@ -299,8 +299,7 @@ bool Driver::step(Instant now) {
   return received || sent || rung;
 }
 
-// The transport is dead: every operation that waits for it fails at once, with the transport's
-// status.
+// Fails every operation at once with the status of the transport, which is dead.
 void Driver::fail(Instant now, const Status& status) {
   node_.cancel_all(now, status);
   trains_.drop_all();
@@ -392,7 +391,7 @@ void Driver::forget_memory(ByteSpan memory) {
   transport_->forget_memory(memory);
 }
 
-// Serves the protocol while no caller does: late peers' repair requests, probes, asynchronous
+// Serves the protocol while no caller drives: late peers' repair requests, probes, asynchronous
 // operations.
 void Driver::drive_in_pauses(const std::weak_ptr<Driver>& self) {
   std::vector<Callback> callbacks;
@@ -411,7 +410,7 @@ void Driver::drive_in_pauses(const std::weak_ptr<Driver>& self) {
     role_.release_to_callers();
     if (any_started_) role_.nudge();
     if (callbacks.empty()) continue;
-    // A callback may give up the last communicator that this driver serves.
+    // Keeps the driver during callbacks, which may destroy its last communicator.
     std::shared_ptr<Driver> alive = self.lock();
     call(callbacks);
     callbacks.clear();

@@ -73,8 +73,8 @@ class Driver final {
 
   // Drives, or sleeps while another thread does, until the operation is done.
   static Result<CollectiveReport> wait(WorkState& work);
-  // The same as wait(), but for at most `patience`. Returns true if the operation is done. In a
-  // callback it does not wait, and only checks.
+  // Like wait(), but for at most `patience`. Returns true if the operation is done. In a callback
+  // it does not wait, and only checks.
   static bool wait_for(WorkState& work, Duration patience);
   // Drives until one of the works is done, and returns the index of the first that is. A null entry
   // is no operation. All works are on drivers of this process. This thread drives one of these
@@ -83,7 +83,8 @@ class Driver final {
   // Ends a work that is not an operation of a channel: wakes the threads that wait for it, and
   // calls its callbacks. Must not be called by a thread that has the role.
   static void finish(WorkState& work);
-  // The same, but on the driving thread, so callers may hold locks that callbacks take. Any thread.
+  // Like finish(), but on the driving thread, so callers may hold locks that callbacks take. Any
+  // thread.
   static void finish_later(const std::shared_ptr<WorkState>& work, const Status& status);
   // Ends an operation of a channel (collective::Engine::end()), unless it is done by then. Any
   // thread; it does not wait.
@@ -96,7 +97,7 @@ class Driver final {
   void ring();
 
   // Makes this driver, a further lane of the process, send within the share of the link that
-  // `first` has, if that is paced. Call it before any channel is opened on this driver.
+  // `first` has, if `first` is paced. Call it before any channel is opened on this driver.
   void pace_with(Driver& first);
 
   // Sets the observer that hears of this driver from now on; null removes it. Any thread.
@@ -107,7 +108,7 @@ class Driver final {
   Status register_memory(ByteSpan memory);
   void forget_memory(ByteSpan memory);
 
-  // Exclusive access to the node while it lives.
+  // Gives exclusive access to the node while it lives.
   class Session {
    public:
     explicit Session(Driver& driver) : driver_(driver) {
@@ -134,13 +135,13 @@ class Driver final {
  private:
   friend class Channel;
   static constexpr std::size_t kReceiveBatch = 64;
-  // Time of polls before blocking. Polls yield rather than pause: ranks may outnumber cores, and
-  // the peer may need this very core to send the datagram that is waited for.
+  // Time for which an idle driver polls before it blocks. Polls yield rather than pause: ranks may
+  // outnumber cores, and the peer may need this very core to send the datagram that is waited for.
   static constexpr Duration kSpin = std::chrono::microseconds(50);
-  // A yield takes long where other ranks have the core, and kSpin holds few polls then. At least
-  // kPolls are made: they cost about as much processor time as a sleep and a wake, and less time.
-  // They end after kPollsLast, because beside a program that computes a yield takes milliseconds,
-  // and a sleeper is woken earlier.
+  // Where other ranks have the core, a yield takes long, and kSpin holds few polls. At least kPolls
+  // are made: they cost about as much processor time as a sleep and a wake, and less time. They end
+  // after kPollsLast: beside a program that computes, a yield takes milliseconds, and a sleeper
+  // would be woken earlier.
   static constexpr int kPolls = 80;
   static constexpr Duration kPollsLast = std::chrono::milliseconds(1);
 
@@ -162,8 +163,7 @@ class Driver final {
   Driver(TransportKind kind, std::unique_ptr<DatagramTransport> transport,
          const congestion::Settings& congestion, const Layers& layers);
 
-  // Like wait(), but at most until `until`. Returns an error if this thread must not wait for the
-  // work.
+  // Like wait(), but at most until `until`. Returns an error if this thread must not wait.
   static Status await(WorkState& work, Instant until = Instant::infinite_future());
   // For a caller that waits: begins the operation and drives until it is done.
   Status run(Channel& channel, const std::shared_ptr<WorkState>& work);

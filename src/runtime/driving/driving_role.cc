@@ -9,16 +9,16 @@
 namespace leeway::driving {
 namespace {
 
-// How long the background thread lets callers come back before it takes over: a tick. Back-to-back
-// blocking calls then never have to fetch the role from it.
+// How long the background thread lets callers come back before it takes the role: a tick. So it
+// never takes the role between back-to-back blocking calls.
 constexpr auto kGrace = std::chrono::nanoseconds(limits::kTickNs);
 
-// Time to wake the background thread from the transport's sleep, and to be woken by it.
+// Time to wake the background thread from the transport's sleep, and to get the role from it.
 constexpr auto kHandOver = std::chrono::microseconds(50);
 
-// A caller asks densely after kDensePolls questions in a row, each at most kDenseInterval after the
-// one before. A step takes a few microseconds, and a caller that polls every 100 us still moves
-// gigabytes a second.
+// A caller polls densely after kDensePolls polls in a row, each at most kDenseInterval after the
+// one before. Such a caller can drive alone: a step takes a few microseconds, and with one step
+// every 100 us it still moves gigabytes a second.
 constexpr int kDensePolls = 16;
 constexpr auto kDenseInterval = std::chrono::microseconds(100);
 
@@ -37,7 +37,8 @@ void DrivingRole::acquire() {
 }
 
 bool DrivingRole::acquire_unless(const std::atomic<bool>& done, Instant until) {
-  // A short operation ends sooner than the background thread can hand it over.
+  // Yields first, because a short operation ends sooner than the background thread hands over the
+  // role.
   const auto spun = std::chrono::steady_clock::now() + kHandOver;
   while (in_background_.load(std::memory_order_relaxed) && !done.load() &&
          std::chrono::steady_clock::now() < spun)
@@ -103,10 +104,10 @@ void DrivingRole::release() {
   hand_on();
 }
 
-// The role is free. It goes to a thread that must touch the state of the driving thread, else to
-// the one that waits longest. The background thread looks for itself every kGrace: waking it with
-// each call made a 4 KiB all-reduce take 44 us instead of 10 to 23 (2 ranks), 178 instead of 72 (4
-// ranks).
+// Offers the free role to a thread that must touch the driving thread's state, else to the caller
+// that has waited longest. The background thread is not woken, and looks every kGrace: waking it
+// with each call made a 4 KiB all-reduce take 44 us instead of 10 to 23 (2 ranks), 178 instead of
+// 72 (4 ranks).
 void DrivingRole::hand_on() {
   if (wanted()) return free_.notify_all();
   if (!sleepers_.empty()) sleepers_.front()->woken.notify_one();

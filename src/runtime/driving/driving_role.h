@@ -30,9 +30,9 @@ class DrivingRole {
   bool acquire_unless(const std::atomic<bool>& done, Instant until = Instant::infinite_future());
   // For a caller that does not wait. Returns false if the role is taken or wanted.
   bool acquire_if_free();
-  // The same as acquire_if_free(), for a caller that asks whether something is done. A caller that
-  // asks without pauses runs all the time, and drives as well as the background thread. That thread
-  // then lets go, because the two would take the core from each other.
+  // Like acquire_if_free(), for a caller that asks whether something is done. A caller that asks
+  // without pauses drives as well as the background thread, which then gives up the role: the two
+  // would take the core from each other.
   bool acquire_to_poll(Instant now);
   // Returns true if a caller asks almost without pauses.
   bool polled() const { return polled_.load(std::memory_order_relaxed); }
@@ -45,7 +45,7 @@ class DrivingRole {
   // `done`.
   void announce(const std::atomic<bool>& done);
 
-  // Says that there is asynchronous work: the background thread need not wait for a pause of the
+  // Says that there is asynchronous work, so the background thread need not wait for a pause of the
   // callers.
   void nudge();
 
@@ -55,7 +55,7 @@ class DrivingRole {
   // Returns true if a caller would rather drive itself.
   bool recalled() const { return wanted() || recalled_.load(std::memory_order_relaxed); }
   void release_to_callers();
-  // Ends the background thread's part, because it is not needed any more. Callers go on.
+  // Makes the background thread end, because it is not needed any more. Callers go on.
   void stop();
 
  private:
@@ -63,7 +63,7 @@ class DrivingRole {
     const std::atomic<bool>* done;
     std::condition_variable woken;
   };
-  // With the lock.
+  // Called with the lock.
   bool take_if_free();
   void hand_on();
   bool sleep(std::unique_lock<std::mutex>& lock, Sleeper& sleeper, Instant until);

@@ -85,7 +85,7 @@ struct UplinkView {
   double noise = 0;  // share of losses that are put down to the network's own
 };
 
-// A process that relays for this one, and could not relay all datagrams that it was asked to.
+// A process that relays for this one, and refused some datagrams because its share was used up.
 struct RelayView {
   Rank process = kNoRank;
   NetworkAddress address;

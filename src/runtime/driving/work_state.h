@@ -14,8 +14,7 @@
 namespace leeway::driving {
 class Driver;
 
-// Returns the status of calls in a forked child, if the communicator was made before the fork. The
-// child has its parent's memory, and none of its threads.
+// Returns the status of calls in a forked child, if the communicator was made before the fork.
 inline Status forked() {
   return Status::error(StatusCode::kUnavailable,
                        "this process was forked from the one that made the communicator, and has "
@@ -56,7 +55,7 @@ struct WorkState {
   // Calls back when the operation is over: at once if it is over already, else on the thread that
   // finds that out first.
   void call_when_done(Callback callback) {
-    // (In a forked child another thread may have held the mutex, and holds it for ever.)
+    // (In a forked child the mutex may be locked for ever, by a thread of the parent.)
     if (!orphaned()) {
       const std::lock_guard lock(mutex_);
       if (!done.load(std::memory_order_acquire)) {

@@ -15,15 +15,16 @@ namespace leeway::near {
 using transport::Mapping;
 using transport::MemoryFile;
 
-// A slot is filled while peers still read the two slots before it, so a chunk costs one wait.
+// With three slots a rank fills one while peers still read the two before it, and waits once a
+// chunk.
 inline constexpr std::size_t kSlots = 3;
 
 struct Shape {
   int ranks = 0;
   std::size_t slot_bytes = 0;  // a multiple of a page
 
-  // Slots of all ranks together stay in the caches, and leave room in a container's 64 MB of
-  // /dev/shm.
+  // Slots of all ranks together are small enough to stay in the caches, and to leave room in a
+  // container's 64 MB of /dev/shm.
   static Shape of(int ranks);
   std::size_t part_bytes() const { return kLineBytes + kSlots * slot_bytes; }
   std::size_t bytes() const { return static_cast<std::size_t>(ranks) * part_bytes(); }
@@ -43,7 +44,7 @@ class Arena {
 
   const Line& line(Rank rank) const { return *reinterpret_cast<const Line*>(part(rank)); }
   Line& own_line() const { return *reinterpret_cast<Line*>(part(self_)); }
-  // Any number is valid, and is taken modulo kSlots, because a peer may write any number.
+  // `number` is taken modulo kSlots, because a peer may write any number.
   const std::byte* slot(Rank rank, std::uint64_t number) const {
     return part(rank) + kLineBytes + number % kSlots * shape_.slot_bytes;
   }

@@ -11,7 +11,7 @@ using collective::OperationKind;
 
 using Text = std::array<char, 96>;
 
-// Describes a peer's words, which may be anything: "all_reduce float[1000] sum".
+// Returns a text such as "all_reduce float[1000] sum" for a peer's words, which may be anything.
 Text describe(std::uint64_t what, std::uint64_t count) {
   Text text{};
   if (what == kAllocation) {
@@ -51,8 +51,8 @@ Caller::Caller(Station& station, std::string folder, std::string name)
       operands_(peers_.size()),
       scales_(peers_.size()) {}
 
-// After a call that failed here, other ranks may still be in that call and read this rank's slots.
-// They have left it when they come to the new one.
+// Begins a call. If the call before failed here, other ranks may still be in it and read this
+// rank's slots, so this waits until all have come to the new call.
 Status Caller::begin(const char* name, std::uint64_t number, Instant submitted, Duration deadline) {
   LEEWAY_ASSERT(number > terms_.call);
   terms_.name = name;
@@ -67,7 +67,7 @@ Status Caller::begin(const char* name, std::uint64_t number, Instant submitted, 
   return status;
 }
 
-// Returns the other descriptor, because peers may still read that of the call before.
+// Takes the two descriptors in turn, because peers may still read that of the call before.
 Descriptor& Caller::next_descriptor() {
   turn_ = 1 - turn_;
   own_descriptor().call.store(terms_.call, std::memory_order_relaxed);
@@ -140,8 +140,8 @@ Status Caller::go(const Spec& spec, Way& way) {
   return move(spec, step);
 }
 
-// Writes this rank's descriptor. Returns true if the first chunk was copied into its slot, too.
-// That is left out if the call may be direct, as far as this rank knows, or goes by datagrams.
+// Writes this rank's descriptor. Returns true if it also copied the first chunk into its slot. It
+// does not if the call goes by datagrams, or may be direct as far as this rank knows.
 bool Caller::describe(const Spec& spec) {
   Descriptor& own = next_descriptor();
   const bool apart = stands_apart(spec) || plan_.chunks > kStepsMax / 2;
@@ -178,7 +178,7 @@ Status Caller::meet() {
     status = compare(peer);
     peers_[peer].first_slot = descriptor_of(peer).first.load(std::memory_order_relaxed);
   }
-  // Comes last, because a rank that disagrees gives up as well: an error about that says less.
+  // This check comes last: a rank that disagrees gives up as well, and the error above says more.
   for (Rank peer = 0; peer < arena_.ranks() && status.ok(); ++peer) {
     if (peer != arena_.self()) status = station_.check_took_part(terms_, peer);
   }
@@ -207,8 +207,8 @@ bool Caller::anyone_apart() const {
   return false;
 }
 
-// Each rank sees all descriptors, so all decide alike. If some tensors lie in shared memory and
-// others do not, the call uses slots, and one more step.
+// Decides whether the call is direct; each rank sees all descriptors, so all decide alike. If only
+// some tensors lie in shared memory, the call uses slots, and takes one more step.
 Status Caller::agree_on_direct(const Spec& spec, bool prepared, std::uint64_t& step) {
   if (!plan_.direct) return Status();
   bool all = true;
@@ -252,8 +252,8 @@ Status Caller::find_tensors(const Spec& spec) {
   return Status();
 }
 
-// Call it when all have posted `step`, so that the first chunk can be read. Where owners sum, the
-// results of a chunk are fetched while the next one is summed.
+// Moves all chunks. Call it when all ranks have posted `step`, so that the first chunk can be read.
+// Where owners sum, the results of a chunk are fetched in the step that sums the next one.
 Status Caller::move(const Spec& spec, std::uint64_t step) {
   const std::uint64_t phases = plan_.chunks + (plan_.owners ? 1 : 0);
   for (std::uint64_t phase = 0;; ++phase) {
@@ -264,7 +264,7 @@ Status Caller::move(const Spec& spec, std::uint64_t step) {
       take(spec, phase);
     }
     if (phase + 1 >= plan_.chunks) summed_at_ = station_.now();
-    // A rank that fails returns its tensors to its caller, who may change them while we read.
+    // If a rank has failed, its caller may have changed the tensors while we read them.
     if (direct_) {
       if (Status status = station_.check_none_gave_up(terms_); !status.ok()) return status;
     } else if (phase + 1 < plan_.chunks) {
@@ -283,7 +283,7 @@ Status Caller::move(const Spec& spec, std::uint64_t step) {
   return await(step);
 }
 
-// A chunk counts as a packet: no part of it is ever missing.
+// Each chunk is reported as one packet that arrived, because memory loses nothing.
 void Caller::fill_report(const Spec& spec, Instant submitted, CollectiveReport& report) const {
   const Instant now = station_.now();
   report.sequence = terms_.call - 1;

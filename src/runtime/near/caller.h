@@ -1,11 +1,11 @@
 // Runs the calls of a rank through its arena, one at a time and in the order in which all ranks
-// make them. Calls are numbered from 1, by that order; those that a rank gives to datagrams have
+// make them. Calls are numbered from 1, by that order; calls that a rank makes by datagrams have
 // numbers as well (Station::go_elsewhere()).
 //
-// A rank copies its part of a chunk into a slot and posts a step. When all have, each takes what it
-// needs out of the others' slots, and fills its next slot meanwhile: one wait a chunk. Where all
-// tensors lie in memory of allocate(), nothing is copied into slots, and ranks read each other's
-// tensors. Nobody writes another rank's memory.
+// A rank copies its part of a chunk into a slot and posts a step. When all ranks have, each takes
+// what it needs out of the others' slots, and fills its next slot meanwhile. So each chunk costs
+// one wait. Where all tensors lie in memory of allocate(), nothing is copied into slots, and ranks
+// read each other's tensors. Nobody writes another rank's memory.
 #pragma once
 
 #include <iterator>
@@ -42,7 +42,7 @@ class Caller {
   enum class Way : std::uint8_t {
     here,   // done or failed
     apart,  // not begun on any rank: all make the call by datagrams, in this order
-    // not done here either, because a peer gave the call of this number to datagrams
+    // not done in memory, because a peer made its call of this number by datagrams
     elsewhere,
   };
   struct Outcome {
@@ -55,7 +55,7 @@ class Caller {
               CollectiveReport& report);
 
   // Fails a call without running it, for the reason `why`, which names the rank `about`. Peers hear
-  // of it.
+  // of the failure.
   Outcome refuse(const collective::OperationSpec& spec, std::uint64_t number, const Status& why,
                  Rank about);
 
@@ -99,7 +99,7 @@ class Caller {
   void take(const Spec& spec, std::uint64_t chunk);
   void sum_owned(const Spec& spec, std::uint64_t chunk);
   void gather_owned(const Spec& spec, std::uint64_t chunk);
-  // Sums `bytes` bytes of all ranks' chunk, from byte `from` on.
+  // Sums bytes [from, from + bytes) of a chunk over all ranks into `result`.
   void sum(const Spec& spec, std::uint64_t chunk, std::size_t from, std::size_t bytes,
            std::byte* result);
   void copy(const std::byte* from, std::byte* to, std::size_t bytes);

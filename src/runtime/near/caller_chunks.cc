@@ -10,8 +10,8 @@ namespace {
 
 using collective::OperationKind;
 
-// Returns true if the sum is one of scaled floats. collective::Reduction makes it so, too, and the
-// bits are the same. A float64 average is divided instead.
+// Returns true if the reduction is a sum of scaled floats, as in collective::Reduction, whose bits
+// it must have. A float64 average is divided instead.
 bool sums_by_scales(ReduceOp op, DataType dtype) {
   return is_floating(dtype) &&
          (op == ReduceOp::sum || (op == ReduceOp::avg && dtype != DataType::f64));
@@ -55,7 +55,7 @@ void Caller::copy_in(const Spec& spec, std::uint64_t chunk) {
       put(spec, from, to);
       continue;
     }
-    // No other rank reads the part that this rank sums.
+    // Leaves out the part that this rank sums, because no other rank reads it.
     const Part own = plan_.owned(self, piece.count);
     put(spec, {from.at, own.at}, to);
     const std::size_t behind = own.at + own.count;
@@ -90,7 +90,7 @@ void Caller::sum(const Spec& spec, std::uint64_t chunk, std::size_t from, std::s
   codec::weighted_sum(plan_.dtype, operands_, scales_, {result, bytes});
 }
 
-// For operations without owners: each rank takes the elements that it wants.
+// Takes this rank's results of a chunk. For calls without owners.
 void Caller::take(const Spec& spec, std::uint64_t chunk) {
   const Rank self = arena_.self();
   const Part piece = plan_.piece(chunk);
@@ -134,8 +134,8 @@ void Caller::take(const Spec& spec, std::uint64_t chunk) {
   }
 }
 
-// The sum goes to the output. Where others look for it in the slot, it goes there too, over this
-// rank's input.
+// Sums this rank's part of a chunk into the output. If the call is not direct, copies the sum over
+// this rank's input in its slot, where the others read it.
 void Caller::sum_owned(const Spec& spec, std::uint64_t chunk) {
   const Part piece = plan_.piece(chunk);
   const Part own = plan_.owned(arena_.self(), piece.count);

@@ -1,5 +1,6 @@
 // One page of the arena, in which a rank tells the others of its host how far it has come. Only
-// that rank writes it. A peer's page may hold anything: a reader copies it out before it checks it.
+// that rank writes it. A peer's page may hold anything, so a reader copies a word before checking
+// it.
 #pragma once
 
 #include <array>
@@ -22,7 +23,7 @@ inline constexpr std::size_t kRegionsMax = 64;
 inline constexpr std::size_t kElsewhereMax = 64;
 
 // How far a rank has come, as one number that only grows: calls count from 1, and so do steps of a
-// call. A rank that fails in a call stays where it is until all have left that call.
+// call. A rank that fails in a call leaves the number as it is until all have left that call.
 inline constexpr int kStepBits = 24;
 inline constexpr std::uint64_t kStepsMax = (std::uint64_t{1} << kStepBits) - 1;
 constexpr std::uint64_t progress_of(std::uint64_t call, std::uint64_t step) {
@@ -57,7 +58,7 @@ struct Descriptor {
   Word to_at;  // as `from_at`, for the output; in an allocation the region's place in Line::regions
 };
 
-// A fact about a call that only one rank knows, and that decides for all.
+// How a rank must make its call for a reason that only it knows. It holds for all ranks.
 enum class Condition : std::uint64_t {
   ordinary = 0,
   apart,  // only datagrams can do the call as this rank made it; in an allocation: no memory
@@ -73,12 +74,13 @@ struct alignas(128) Line {
   ShortWord asleep;  // 1 + the rank on whose `steps` this one sleeps, or 0 while awake
   ShortWord gone;    // Gone
   ShortWord freed;   // number of regions that were given back
-  // Used alternately, because peers may still be in a call when a rank describes its next one.
+  // The two are used in turn, because peers may still be in a call when a rank describes its next
+  // one.
   alignas(64) std::array<Descriptor, 2> descriptors;
   // Numbers of the regions that exist, or 0 for a free place.
   alignas(64) std::array<Word, kRegionsMax> regions;
-  // Numbers of calls that this rank gave to datagrams, each in the place of its number modulo
-  // kElsewhereMax. This rank never comes to them here.
+  // Numbers of calls that this rank made by datagrams, each in the place of its number modulo
+  // kElsewhereMax. This rank never comes to them in the arena.
   alignas(64) std::array<Word, kElsewhereMax> elsewhere;
 };
 inline constexpr std::size_t kLineBytes = 4096;

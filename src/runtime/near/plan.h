@@ -9,12 +9,12 @@
 
 namespace leeway::near {
 
-// Returns true if all ranks send this call through their arena. A pure function of the arguments
-// that all ranks of a right program give alike.
+// Returns true if all ranks send this call through their arena. Depends only on arguments that all
+// ranks of a correct program give alike.
 bool takes(const collective::OperationSpec& spec);
 
 // Returns true if this rank gives the call something that only datagrams carry: weights, error
-// feedback, or confirm_use. Only this rank knows it, and it tells the others.
+// feedback, or confirm_use. Only this rank knows that, so it tells the others.
 bool stands_apart(const collective::OperationSpec& spec);
 
 // Elements [at, at + count).
@@ -32,8 +32,8 @@ struct Plan {
   std::size_t count = 0;    // collective::agreed_count()
   std::size_t element = 1;  // bytes
 
-  // Each rank's input is `pieces` blocks of `length` elements, which are cut in the same places: a
-  // chunk is a piece of each of them. There is at least one block.
+  // Each rank's input is `pieces` blocks (one at least) of `length` elements. All blocks are cut in
+  // the same places, and a chunk is one piece of each.
   std::size_t pieces = 1;
   std::size_t length = 0;
   std::size_t chunk = 0;  // elements of a piece in all chunks but the last
@@ -51,7 +51,7 @@ struct Plan {
   std::size_t stride() const { return chunk * element; }
   // The elements of a chunk that the rank sums.
   Part owned(Rank rank, std::size_t elements) const;
-  // Returns the plan of the call without slots, whose chunks are as long as suits caches.
+  // Returns the plan of the call without slots, with a chunk length that suits caches.
   Plan unslotted() const;
 };
 

@@ -14,7 +14,7 @@ namespace leeway::near {
 
 class Regions;
 
-// A rank's own part of a region, or ordinary memory. The memory goes with the object.
+// A rank's own part of a region, or ordinary memory. The destructor frees the memory.
 class Region {
  public:
   explicit Region(Mapping memory) : memory_(std::move(memory)) {}
@@ -53,10 +53,10 @@ class Regions : public std::enable_shared_from_this<Regions> {
     std::uint64_t at = 0;
   };
   Spot find(ByteSpan tensor);
-  // Returns a peer's bytes, or null if this rank has no such memory of it.
+  // Returns where a peer's bytes are mapped, or null if this rank maps no such memory of it.
   const std::byte* peer(Rank rank, const Spot& spot, std::size_t bytes);
 
-  // Call it when the others are to be told nothing more.
+  // After this call the other ranks are told nothing more.
   void close();
 
  private:

@@ -18,19 +18,19 @@
 namespace leeway::near {
 namespace {
 
-// Looks in a row, some 2 us, before other threads may run: the awaited peer may need this core. If
-// no peer needs it, letting others run costs a system call. With 20 us, 4 KiB between 2 ranks
-// beside other work took 22 us instead of 6.
+// Looks in a row, some 2 us, before a waiting rank lets other threads run: the awaited peer may
+// need this core. It looks first, because letting others run costs a system call. With 20 us, 4 KiB
+// between 2 ranks beside other work took 22 us instead of 6.
 constexpr int kPauses = 32;
 
 // Times that a waiting rank lets others run before it sleeps.
 constexpr int kYields = 200;
 
-// A sleeper looks at everything once in kSleepMax. A change by a peer on whose word it does not
-// sleep does not wake it, and is noticed after that time at the latest.
+// Only the peer on whose word a rank sleeps wakes it. The rank looks at all other peers once in
+// kSleepMax, so it notices their changes after that time at the latest.
 constexpr Duration kSleepMax = std::chrono::milliseconds(10);
 
-// From kLookEvery on, and at that interval, a waiting rank asks whether its peers live.
+// A waiting rank asks once in kLookEvery whether its peers live.
 constexpr Duration kLookEvery = std::chrono::milliseconds(20);
 
 void pause() {
@@ -41,7 +41,7 @@ void pause() {
 #endif
 }
 
-// The futex is not private to a process: the word lies in memory of several.
+// The futex is not a private one, because several processes map the word.
 void futex_wait(const ShortWord& word, std::uint32_t seen, Duration patience) {
   const timespec until{patience.count() / 1'000'000'000, patience.count() % 1'000'000'000};
   ::syscall(SYS_futex, &word, FUTEX_WAIT, seen, &until, nullptr, 0);
@@ -72,8 +72,8 @@ unsigned long long number_of(const Terms& terms) {
 Station::Station(const Arena& arena, Surroundings surroundings)
     : arena_(arena), surroundings_(std::move(surroundings)) {}
 
-// All these words have one order for all threads: either the sleeper sees the change, or this rank
-// sees the sleeper.
+// The words are sequentially consistent: either a peer that falls asleep sees the change, or this
+// rank sees that it sleeps.
 void Station::ring() {
   arena_.own_line().steps.store(steps_.fetch_add(1, std::memory_order_relaxed) + 1);
   bool sleeps = false;
@@ -171,14 +171,15 @@ Status Station::await_all(const Terms& terms, std::uint64_t step, const Inspect&
   return Status();
 }
 
-// Looks at all peers, and not only at the one that is waited for: one that gave up ends the call
-// for all.
+// Looks at all peers, and not only at the one that is waited for, because any peer that gave up
+// ends the call for all.
 Status Station::look(const Terms& terms, const Goal& goal, const Inspect& inspect, Instant now) {
   if (aborted()) return ended();
   for (Rank peer = 0; peer < arena_.ranks(); ++peer) {
     if (peer == arena_.self()) continue;
     const Line& line = arena_.line(peer);
-    // Such a peer may be in a later call by now, and ranks that followed it are not in this one.
+    // A peer that made this call elsewhere may be in a later one, and so seem to have reached the
+    // goal.
     if (went_elsewhere(line, terms.call))
       return error(terms, StatusCode::kMismatch, named(peer) + " makes another call");
     if (goal.reached(line)) {
@@ -200,7 +201,7 @@ Status Station::look(const Terms& terms, const Goal& goal, const Inspect& inspec
   return now >= terms.deadline ? overdue(terms, goal) : Status();
 }
 
-// Returns kNoRank if all have come.
+// Returns kNoRank if all ranks have come.
 Rank Station::farthest_behind(const Goal& goal) const {
   Rank last = kNoRank;
   std::uint64_t least = goal.progress;
@@ -249,7 +250,8 @@ Status Station::gone(const Terms& terms, Rank peer, const char* how) {
                named(peer) + " " + how + " (" + deadline_of(terms) + ")");
 }
 
-// The peer may have failed in a later call, too. Then this is the reason of that failure.
+// Returns the error for a peer that gave up this call. If it failed again later, the reason is the
+// later one.
 Status Station::failed_there(const Terms& terms, Rank peer) {
   const Reason reason = Reason::of(arena_.line(peer).why.load());
   culprit_ = reason.rank < arena_.ranks() && reason.rank != arena_.self() ? reason.rank : peer;

@@ -59,21 +59,21 @@ class Station {
   void note_freed();
 
   // Waits until all others have come to this step of the call; for step 0, until they have left all
-  // calls before this one. Then the words can be read that they wrote before they posted the step.
-  // Otherwise returns the error with which the call fails: the deadline, a peer that gave the call
-  // up or is gone, the status of look(), or abort(). Errors name the rank. `inspect` is called for
-  // peers that have come, while others have not.
+  // calls before this one. On success, the words can be read that they wrote before they posted the
+  // step. Otherwise returns the error with which the call fails: the deadline, a peer that gave the
+  // call up or is gone, the status of look(), or abort(). Errors name the rank. `inspect` is called
+  // for peers that have come, while others have not.
   using Inspect = std::function<Status(Rank)>;
   Status await_all(const Terms& terms, std::uint64_t step, const Inspect& inspect = {});
-  // Returns true if a rank takes this call to datagrams. If so, all see that once they have come to
-  // step 1, or once their wait for it has failed.
+  // Returns true if a rank makes this call by datagrams. All ranks see that once they have come to
+  // step 1, or once their wait for step 1 has failed.
   bool anyone_elsewhere(const Terms& terms) const;
   // Returns the error of a later call whose deadline has passed while this rank is in the current
   // one.
   Status overdue_behind(const Terms& terms) const;
-  // Returns true if another rank has said leave(). Any thread.
+  // Returns true if another rank has called leave(). Any thread.
   bool anyone_gone() const;
-  // Returns true if a peer's latest failure was that this rank is gone.
+  // Returns true if a peer failed last because it counts this rank as gone.
   bool is_given_up() const;
   // Returns an error if the peer has failed in this call.
   Status check_took_part(const Terms& terms, Rank peer);
@@ -102,7 +102,7 @@ class Station {
   Status look(const Terms& terms, const Goal& goal, const Inspect& inspect, Instant now);
   // The text begins with this rank and the call.
   Status error(const Terms& terms, StatusCode code, const std::string& what) const;
-  // These functions remember the rank with which the failure began.
+  // These functions make the rank with which the failure began the culprit.
   Status gone(const Terms& terms, Rank peer, const char* how);
   Status failed_there(const Terms& terms, Rank peer);
   Rank farthest_behind(const Goal& goal) const;

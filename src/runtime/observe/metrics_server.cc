@@ -36,8 +36,8 @@ constexpr std::size_t kRequestBytesMax = 8192;
 constexpr std::size_t kVisitorsMax = 16;
 constexpr std::size_t kVisitorsOfSource = 4;
 
-// The source that a connection counts for. For IPv6 it is the network of 64 bits, because the owner
-// of one address has all of that network.
+// Returns the source for which a connection counts. For IPv6 it is the /64 network, because the
+// owner of one address has that whole network.
 asio::ip::address source_of(const tcp::socket& socket) {
   std::error_code error;
   asio::ip::address address = socket.remote_endpoint(error).address();
@@ -145,9 +145,9 @@ class Visitor : public std::enable_shared_from_this<Visitor> {
   std::string reply_;
 };
 
-// An HTTP server of our own instead of prometheus-cpp-pull's. The threads of its HTTP library have
-// stacks of 100 KiB, which do not start in a program whose libraries have as much thread-local
-// memory (libtorch). It also makes the whole process ignore SIGPIPE.
+// An HTTP server of our own, because prometheus-cpp-pull's library has two faults. Its threads have
+// stacks of 100 KiB, so they do not start in a program whose libraries have as much thread-local
+// memory (libtorch). It makes the whole process ignore SIGPIPE.
 class HttpServer final : public MetricsServer {
  public:
   HttpServer() : acceptor_(io_), paused_(io_) {}
@@ -192,10 +192,9 @@ class HttpServer final : public MetricsServer {
     });
   }
 
-  // Makes room for a connection from `source`, so that silent connections lock no reader out. If
-  // there is no room, it closes the one that has been silent longest, of the same source if that
-  // has used up its share. Returns false if all that might be closed have asked and are being
-  // answered.
+  // Makes room for a connection from `source`, so that silent connections lock no reader out.
+  // Without room, it closes the connection that has been silent longest; one of `source` if that
+  // has used up its share. Returns false if all that might be closed are being answered.
   bool make_room(const asio::ip::address& source) {
     const auto is_of_source = [&](const auto& known) {
       const auto visitor = known.lock();

@@ -1,8 +1,8 @@
 // Serves Prometheus over HTTP, with the latest snapshots of this process's drivers. It has a thread
 // of its own and uses none of theirs.
 //
-// There is one server for each address: all drivers of a process that name one share it. It closes
-// when the last driver releases it.
+// All drivers of a process that name one address share one server. It closes when the last of them
+// releases it.
 #pragma once
 
 #include <memory>

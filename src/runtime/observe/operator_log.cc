@@ -17,10 +17,10 @@ using seal::Refusal;
 constexpr Duration kJudgeEvery = std::chrono::seconds(10);
 // Fewest datagrams from which losses are judged.
 constexpr std::uint64_t kDatagramsMin = 1000;
-// A line is written if the loss exceeds the network's own by this fraction.
+// A line is written if this share of datagrams was lost in addition to the noise floor.
 constexpr double kLossMore = 0.05;
 
-// Fraction of refused datagrams that causes another line.
+// Share of datagrams that a known relay must refuse for another line.
 constexpr double kRefusedLeast = 0.01;
 
 // A relay's name, such as "192.0.2.1:29501 (rank 0)". The rank is missing if the relay is no
@@ -51,7 +51,7 @@ const char* remedy_of(int error) {
   }
 }
 
-// Slots belong to the process. The views of its communicators tell which ranks have them.
+// The refusals name a slot of the process. The views of its communicators tell which rank has it.
 std::string why_refused(const driving::Snapshot& snapshot) {
   const transport::SendRefusals& refused = snapshot.refused_sends;
   std::string to = to_text(refused.at);
@@ -77,7 +77,7 @@ OperatorLog::Sums OperatorLog::sums_of(const driving::Snapshot& snapshot) {
   sums.unknown = snapshot.seal.refused_for(Refusal::unknown_tag);
   for (const driving::RelayView& relay : snapshot.relays)
     sums.refused_by_relays += relay.share.refused;
-  // Paths belong to processes: communicators of the same ranks show the same ones.
+  // Paths belong to processes, and communicators share them. So only the one that sent most counts.
   for (const driving::ChannelView& channel : snapshot.channels) {
     std::uint64_t sent = 0;
     std::uint64_t lost = 0;
@@ -110,7 +110,7 @@ void OperatorLog::look(const driving::Snapshot& snapshot) {
   since_ = now;
 }
 
-// Logs a relay that is new at once, and later refusals as often as other losses are judged.
+// Logs the first refusal of a relay at once, and later ones as often as other losses are judged.
 void OperatorLog::tell_shares(const driving::Snapshot& snapshot) {
   for (const driving::RelayView& relay : snapshot.relays) {
     const auto [told, is_new] = shares_.try_emplace(relay.process);
@@ -130,7 +130,7 @@ void OperatorLog::tell_shares(const driving::Snapshot& snapshot) {
   }
 }
 
-// Both ranks of a pair log it, because their paths may differ.
+// Logs whether a peer is relayed. Both ranks of a pair do, because their paths may differ.
 void OperatorLog::tell_relay(const driving::ChannelView& channel, const driving::PeerView& peer,
                              Known& known) {
   if (peer.relayed == known.relayed && peer.relay == known.relay) return;
@@ -167,7 +167,7 @@ void OperatorLog::tell_peers(const driving::ChannelView& channel, std::vector<Kn
   }
 }
 
-// Names a process by the name and rank in the first communicator that noticed.
+// Logs processes that changed state, by name and rank in the first communicator that noticed.
 void OperatorLog::tell_processes(const driving::Snapshot& snapshot) {
   struct Seen {
     PeerState state = PeerState::joining;

@@ -35,7 +35,7 @@ Traces& traces() {
 }
 
 // Opens the file at `path`. Refuses devices and pipes, because opening one may block. `asked`, the
-// path in the options, must be none either, because ranks' files lie beside it. Returns null on
+// path in the options, must not be one either, because ranks' files lie beside it. Returns null on
 // failure. Then errno says why; 0 means that it is no plain file.
 std::FILE* open_file(const std::string& path, const std::string& asked) {
   struct stat facts {};

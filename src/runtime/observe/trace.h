@@ -2,8 +2,8 @@
 // qlog 0.3).
 //
 // A thread that notes an event puts it into a bounded buffer and never waits; the trace's own
-// thread writes the text. Events that find no room are counted, and the file says so. At 64 MiB the
-// file ends, and says that, too. It also ends if the disk is full, and that is logged.
+// thread writes the text. Events that find no room are counted, and the file says so. The file ends
+// at 64 MiB, and says so. It also ends if the disk is full, which is logged.
 #pragma once
 
 #include <atomic>
@@ -43,7 +43,7 @@ class Trace {
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
-  // The way of a datagram, as this process sees it.
+  // Direction of a datagram, as this process sees it.
   enum class Way : std::uint8_t { sent, received };
 
   // Any thread may call these functions, which never block. `peer` is a slot of the transport.
@@ -93,7 +93,7 @@ class Trace {
   Thread writer_;
 };
 
-// The same transport, with its datagrams traced if the options ask for it.
+// Returns `transport` itself, or one around it that traces its datagrams, as the options ask.
 std::unique_ptr<DatagramTransport> traced(std::unique_ptr<DatagramTransport> transport,
                                           const Options& options);
 

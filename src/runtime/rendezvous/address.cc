@@ -52,7 +52,7 @@ bool is_any_host(std::string_view host) {
 }
 
 asio::ip::address outward_address() {
-  // 203.0.113.1 is reserved for documentation.
+  // 203.0.113.1 is reserved for documentation, so it stands for any other network.
   const auto found = transport::local_address_towards({asio::ip::make_address("203.0.113.1"), 9});
   if (found.ok()) return *found;
   const auto own = transport::first_network_address();

@@ -24,15 +24,15 @@ Result<HostPort> parse_host_port(std::string_view text);
 // An address that a server listens on. The host may also be empty (all addresses), the port 0 (the
 // system chooses).
 Result<HostPort> parse_listen_address(std::string_view text);
-// Returns true for all addresses of this machine: "", "0.0.0.0" or "::".
+// Returns true if `host` stands for all addresses of this machine: "", "0.0.0.0" or "::".
 bool is_any_host(std::string_view host);
 
-// The address by which this host reaches other networks, else the first of an interface that is not
-// loopback, else loopback. Nothing is sent.
+// Returns the address by which this host reaches other networks, else the first of an interface
+// that is not loopback, else loopback. Sends nothing.
 asio::ip::address outward_address();
 
-// The address of this host towards the others of a group: the one by which the system would reach
-// `rendezvous`. It is outward_address() if `rendezvous` is empty, names no host, or is this
+// Returns this host's address towards the other ranks: the one by which the system would reach
+// `rendezvous`. Returns outward_address() if `rendezvous` is empty, names no host, or is this
 // machine's own name, which Debian's /etc/hosts maps to 127.0.1.1.
 Result<asio::ip::address> address_towards(std::string_view rendezvous);
 
@@ -41,8 +41,8 @@ struct ResolvedHost {
   bool literal = false;                            // the host was an address, not a name
 };
 
-// Blocks for as long as the system's resolver does. Returns kInvalidArgument if there is no such
-// name, kUnavailable if the resolver did not answer and may later.
+// Blocks for as long as the system's resolver does. Returns kInvalidArgument if the name does not
+// exist, kUnavailable if the resolver gave no answer but may do so later.
 Result<ResolvedHost> resolve(asio::io_context& io, const HostPort& where);
 
 // Returns an IPv4 address inside IPv6 (::ffff:a.b.c.d) as plain IPv4, any other address as it is.
@@ -52,19 +52,20 @@ asio::ip::address unmapped(const asio::ip::address& address);
 // 4193, CGNAT (100.64/10), those for documentation and benchmarks, and the unspecified one.
 bool is_private(const asio::ip::address& address);
 
-// A number for the network of an address: its first 24 bits (IPv4) or 48 (IPv6). 0 for loopback.
+// Returns a number for the network of an address: its first 24 bits (IPv4) or 48 (IPv6). Returns 0
+// for loopback.
 std::uint64_t network_of(const asio::ip::address& address);
 
-// 4 or 16 bytes in network order.
+// Returns 4 or 16 bytes in network order.
 std::vector<std::byte> to_bytes(const asio::ip::address& address);
 std::optional<asio::ip::address> address_from_bytes(ByteSpan bytes);
-// The same, unmapped().
+// Like address_from_bytes(), but returns IPv4 inside IPv6 as plain IPv4.
 std::optional<asio::ip::address> plain_address(ByteSpan bytes);
 
-// parse_host_port()'s inverse: brackets around a host with colons.
+// The inverse of parse_host_port(). Puts brackets around a host with colons.
 std::string to_text(const HostPort& where);
 
-// "10.0.0.1:80", "[::1]:80"
+// Returns "10.0.0.1:80" or "[::1]:80".
 std::string to_text(const asio::ip::tcp::endpoint& endpoint);
 
 }  // namespace leeway::rendezvous

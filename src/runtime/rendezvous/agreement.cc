@@ -29,7 +29,7 @@ std::string text_of(const std::string& place) {
   return printable(place, 60);
 }
 
-// Names the versions of two sides in one sentence.
+// The error of two ranks with different protocol versions. The text names both.
 Status versions_differ(std::uint32_t rank, const std::string& place, std::uint32_t version,
                        const std::string& library, std::uint32_t root_version,
                        const std::string& root_library) {
@@ -69,7 +69,7 @@ MemoryPlace memory_of(const control::Memory& message) {
   return memory;
 }
 
-// `bytes` must have the size of a key, as those of a parsed message do.
+// `bytes` must be as long as a key; the parsers of messages check this.
 keys::Key key_of(const std::string& bytes) {
   keys::Key key;
   std::memcpy(key.data(), bytes.data(), key.size());
@@ -103,7 +103,7 @@ Status check_identity(const control::Hello& hello, const LocalConfiguration& roo
   return secrets_differ(hello.rank(), hello.place());
 }
 
-// WIRE 7.15. Fails unless one secret of rank 0's is known to all ranks.
+// WIRE 7.15. Fails unless all ranks know the same secret of rank 0.
 Status check_secrets(const std::vector<keys::Identity>& members) {
   const auto everyone_has = [&](std::uint64_t id) {
     return std::all_of(members.begin(), members.end(), [id](const keys::Identity& member) {
@@ -171,7 +171,7 @@ GroupTransport transport_of(const control::GroupTransport& message) {
   return transport;
 }
 
-// Fails unless a holder of the secret wrote what was found at `key`.
+// Fails unless `proof` shows that a holder of the secret put `value` at `key`.
 Status check_proof(const LocalConfiguration& local, const std::vector<std::uint64_t>& theirs,
                    ByteSpan value, const std::string& proof, const std::string& key, Rank writer) {
   const auto covered = covered_bytes(value, proof);
@@ -428,7 +428,7 @@ Result<Group> take_group(const control::Welcome& welcome, ByteSpan value, const 
   return group;
 }
 
-// The nonce is in the table, so that no two tables are equal.
+// The table contains a random nonce, so the keys of two groups differ.
 void bind_to_table(Group& group, ByteSpan value, const std::string& key) {
   if (group.identities) group.identities->meeting = keys::extract(bytes_of(key), value);
 }

@@ -1,5 +1,5 @@
-// Checks that ranks fit together, without sockets: each rank checks its invitation, rank 0 checks
-// every rank and makes the table of the group.
+// Checks that ranks fit together, without sockets: each rank checks rank 0's invitation, and rank 0
+// checks every rank and makes the table of the group.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,17 @@ namespace leeway::rendezvous {
 std::string this_place();
 
 control::Invitation invitation_of(const LocalConfiguration& root, std::uint64_t meeting);
-// `round_trip` is that of this rank's connection to the rendezvous, 0 if not known.
+// `attempt` is a random number of this join, and `patience` the time left to it. `round_trip` is
+// that of the connection to the rendezvous, 0 if not known.
 control::Hello hello_of(const LocalConfiguration& local, std::uint64_t attempt, Duration patience,
                         Duration round_trip = Duration(0));
 
 // Checks that rank 0 speaks this rank's version and expects the same number of ranks. The error
-// names both sides. Rank 0 would not find the Hello of a rank that differs.
+// names both sides. Rank 0 cannot check this, because it might never look for the Hello of a rank
+// that differs.
 Status check_invitation(const control::Invitation& invitation, const LocalConfiguration& local);
 
-// Checks that a Hello that was put for `rank` fits rank 0's own configuration. The error names both
-// sides.
+// Checks that the Hello found at the key of `rank` fits rank 0. The error names both sides.
 Status check_hello(const control::Hello& hello, const LocalConfiguration& root, Rank rank);
 
 // The error if two live processes claim one rank.
@@ -42,22 +43,23 @@ Result<Group> make_group(const LocalConfiguration& root, std::span<const control
 control::Welcome welcome_of(const Group& group);
 Group group_of(const control::Group& message);
 
-// A Hello or a Welcome as the value at `key`, with a proof if this process has a secret (WIRE
-// 7.20).
+// Encodes a Hello or a Welcome as the value for `key`. Adds a proof if this process has a secret
+// (WIRE 7.20).
 std::vector<std::byte> proved_value(const google::protobuf::MessageLite& message,
                                     const LocalConfiguration& local, const std::string& key);
 
-// parse_hello(), check_hello(), and with a secret a check of the proof. Returns kMismatch if no
-// holder of the secret put the value there for this meeting and rank.
+// Parses and checks a Hello, and its proof if this process has a secret. Returns kMismatch if it
+// does not fit, or if no holder of the secret put it at `key` (this meeting and rank).
 Result<control::Hello> take_hello(ByteSpan value, const std::string& key,
                                   const LocalConfiguration& root, Rank rank);
 
-// Returns the group of a Welcome that parse_welcome() read from `value`. With a secret the proof is
-// checked.
+// Returns the group of a Welcome that parse_welcome() read from `value`. Checks the proof if both
+// this process and the group have secrets.
 Result<Group> take_group(const control::Welcome& welcome, ByteSpan value, const std::string& key,
                          const LocalConfiguration& local);
 
-// Makes the group's keys depend on this table, so that no other table leads to the same keys.
+// Makes the group's keys depend on its table (`value` at `key`), so that no other table leads to
+// the same keys.
 void bind_to_table(Group& group, ByteSpan value, const std::string& key);
 
 // Derives this process's keys from the table's identities. Returns kMismatch if the table has no

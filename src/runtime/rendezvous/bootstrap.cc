@@ -41,14 +41,14 @@ Result<TcpSecurity> security_of(const LocalConfiguration& local) {
                            local.insecure);
 }
 
-// A group of one: nobody to meet, and no datagram will ever be sent.
+// Makes a group of one rank, which meets nobody.
 Result<Group> alone(const LocalConfiguration& local) {
   return make_group(local, {},
                     std::max<std::uint32_t>(1, static_cast<std::uint32_t>(random_number())));
 }
 
-// Refuses certificates alone with a caller's store. They are shown on TLS connections, not in a
-// store, whose writers could give each member keys of their own.
+// Refuses certificates without a secret in a caller's store. Certificates protect TLS connections
+// only, so whoever writes to that store could replace members' keys.
 Status check_store(const LocalConfiguration& local) {
   if (local.identity == nullptr || local.identity->secrets->are_secret()) return {};
   return Status::error(StatusCode::kInvalidArgument,
@@ -57,14 +57,13 @@ Status check_store(const LocalConfiguration& local) {
                        "0, or add a secret (LEEWAY_SECRET_FILE)");
 }
 
-// Meets in the store of `place`.
 Result<Group> meet(const LocalConfiguration& local, const MeetingPlace& place, Log* log,
                    const RendezvousLimits& limits) {
   if (local.rank == 0) return MeetingHost(local, place, limits, log).run();
   return MeetingGuest(local, place, limits, log).run();
 }
 
-// Rank 0 owns the server. If there is a store, rank 0 puts the address there.
+// Opens rank 0's server and meets there. Puts the server's address into the caller's store, if any.
 Result<Group> meet_at_own_server(const LocalConfiguration& root, const HostPort& where, Log* log,
                                  const RendezvousLimits& limits) {
   auto server_log = log == nullptr ? nullptr : std::make_unique<Log>(log->level(), log->rank());
@@ -87,8 +86,8 @@ Result<Group> meet_at_own_server(const LocalConfiguration& root, const HostPort&
   return group;
 }
 
-// Returns what finds the server's address: it is given, or in the store, where rank 0 may replace
-// it at any time.
+// Returns a function that finds the server's address: `where`, or what the store says now, since
+// rank 0 may replace the address at any time.
 TcpClient::Find finder(const LocalConfiguration& local, const HostPort& where) {
   if (where.port != 0) return [where] { return Result<HostPort>(where); };
   return [store = local.store, key = MeetingKeys(local).address()]() -> Result<HostPort> {

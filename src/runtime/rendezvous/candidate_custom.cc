@@ -1,4 +1,5 @@
-// A transport of the caller's own: it knows its peers already, and its address is its name.
+// Candidate of a transport of the caller's own. It is connected already, and its name is its
+// address.
 #include <algorithm>
 
 #include "base/limits.h"
@@ -33,7 +34,7 @@ class CustomCandidate final : public Candidate {
     return Status();
   }
 
-  // The transport says by limits().multicast whether it has multicast.
+  // Does nothing: limits().multicast already says whether the transport has multicast.
   Status join_multicast(const asio::ip::address&, std::uint16_t) override { return Status(); }
   std::unique_ptr<DatagramTransport> take() override { return std::move(transport_); }
 

@@ -9,7 +9,7 @@
 namespace leeway::rendezvous {
 namespace {
 
-// A transport that a build of Leeway can have.
+// A transport that Leeway can be built with.
 struct Known {
   TransportKind kind;
   const char* lacking;  // how to install and build it, if this build is without it

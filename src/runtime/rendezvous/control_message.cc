@@ -20,7 +20,7 @@ bool parse(ByteSpan value, std::size_t bytes_max, Message& message) {
          message.magic() == kControlMagic;
 }
 
-// Encodes field 17 of a message, of type bytes. The length of a proof fits into a varint of two
+// Encodes `proof` as field 17 of a message, of type bytes. Its length fits into a varint of two
 // bytes.
 std::vector<std::byte> encoded_proof(ByteSpan proof) {
   std::vector<std::byte> field = {std::byte{0x8A}, std::byte{0x01}};
@@ -43,21 +43,21 @@ bool is_datagram_size(std::uint32_t bytes) {
 bool is_kind(std::uint32_t kind) {
   return kind <= static_cast<std::uint32_t>(TransportKind::mixed);
 }
-// Returns true for transports that have addresses of their own.
+// Returns true for transports that ranks offer, because their addresses are not those of UDP.
 bool is_offered_kind(std::uint32_t kind) {
   return kind == static_cast<std::uint32_t>(TransportKind::verbs) ||
          kind == static_cast<std::uint32_t>(TransportKind::ucx) ||
          kind == static_cast<std::uint32_t>(TransportKind::custom);
 }
 
-// WIRE 7.9. An offer without an address cannot be used, and its numbers mean nothing.
+// WIRE 7.9. An offer without an address stands for an unusable transport, so only its kind counts.
 bool is_usable(const control::TransportOffer& offer) {
   return is_offered_kind(offer.kind()) &&
          offer.address().size() <= limits::kTransportAddressBytesMax &&
          (offer.address().empty() || is_datagram_size(offer.datagram_bytes()));
 }
 
-// WIRE 7.11
+// Checks a rank's row in the table (WIRE 7.11).
 bool is_usable(const control::Member& member, bool udp) {
   if (udp) return is_address(member.address()) && is_port(member.port());
   return !member.address().empty() && member.address().size() <= limits::kTransportAddressBytesMax;
@@ -77,13 +77,13 @@ bool is_multicast(const control::Endpoint& group) {
   return group.address().size() == 4 ? first >> 4 == 0xE : first == 0xFF;
 }
 
-// WIRE 7.15
+// Checks a rank's identity (WIRE 7.15).
 bool is_usable(const control::Identity& identity) {
   return identity.public_key().size() == sizeof(keys::Key) && identity.secrets_size() >= 1 &&
          identity.secrets_size() <= static_cast<int>(keys::kSecretsMax);
 }
 
-// WIRE 7.17
+// Checks a rank's memory place (WIRE 7.17).
 bool is_usable(const control::Memory& memory) {
   constexpr std::size_t kBytes = sizeof(MemoryPlace::token);
   if (memory.token().empty()) return memory.boot().empty();

@@ -1,5 +1,5 @@
-// Rendezvous messages: Protobuf messages that begin with a magic number, as values of a store. Any
-// value may be a stranger's, so the magic and then each field are checked.
+// The messages of the rendezvous: values of a store, in Protobuf with a magic number. A stranger
+// may have written any value, so the magic number and then each field are checked.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@ namespace leeway::rendezvous {
 
 inline constexpr std::uint32_t kControlMagic = 0x4C575256;  // "LWRV"
 
-// The bytes of a message. A Hello must be within limits::kHelloBytesMax, a Welcome within
+// Encodes a message. A Hello must be within limits::kHelloBytesMax, a Welcome within
 // kWelcomeBytesMax.
 std::vector<std::byte> value_of(const google::protobuf::MessageLite& message);
 
-// Appends a proof of the value's bytes to them, as field 17 (WIRE 7.20).
+// Appends a proof of the bytes of `value` as field 17 (WIRE 7.20).
 std::vector<std::byte> with_proof(std::vector<std::byte> value, ByteSpan proof);
-// Returns the bytes of a value that its proof covers. Returns nullopt unless the proof is the last
+// Returns the bytes of a value that its proof covers, or nullopt if the proof is not the last
 // field.
 std::optional<ByteSpan> covered_bytes(ByteSpan value, const std::string& proof);
 
-// Returns an Invitation whose magic is right and whose meeting is not 0. Its fields mean the same
-// in all protocol versions.
+// Returns nullopt unless the magic is right and the meeting's number is not 0. The fields of an
+// Invitation mean the same in all protocol versions.
 std::optional<control::Invitation> parse_invitation(ByteSpan value);
 
 // Returns a Hello whose fields need no further checks of form: magic right, numbers in the ranges
@@ -36,8 +36,8 @@ std::optional<control::Invitation> parse_invitation(ByteSpan value);
 std::optional<control::Hello> parse_hello(ByteSpan value);
 
 // Returns a Welcome with exactly one outcome. A group in it is complete: `size` members of its
-// transport, usable addresses, epoch not 0, datagram sizes within limits, a multicast address that
-// is one, an attempt and a process for each rank.
+// transport, usable addresses, epoch not 0, datagram sizes within limits, a valid multicast
+// address, and each rank's numbers of its process and of its join_group() call.
 std::optional<control::Welcome> parse_welcome(ByteSpan value, int size);
 
 control::Welcome rejection_of(const Status& reason);

@@ -17,7 +17,7 @@
 namespace leeway::rendezvous {
 namespace {
 
-// Names of a launcher's variables; nullptr for those that it does not set.
+// Names of a launcher's variables; nullptr for those that the launcher does not set.
 struct Convention {
   LauncherKind kind;
   const char* rank;
@@ -79,7 +79,7 @@ constexpr std::array<EnvironmentVariable, 29> kVariables = {{
      "none"},
 }};
 
-// Typed access to the getter.
+// Reads variables as text, numbers or flags.
 class Reader {
  public:
   explicit Reader(const EnvironmentGetter& get) : get_(get) {}
@@ -118,7 +118,7 @@ class Reader {
     if (given.ok()) value = given->value_or(value);
     return given.status();
   }
-  // The same for 0 or 1.
+  // Sets `value` from a variable of 0 or 1, if it is set.
   Status set(const char* name, bool& value) const {
     const auto given = number<int>(name, 0, 1);
     if (given.ok() && *given) value = **given == 1;
@@ -129,20 +129,20 @@ class Reader {
   const EnvironmentGetter& get_;
 };
 
-// The error of a variable whose value another function refused.
+// The error that another function found in a variable's value, with the variable's name.
 Status refused(const char* name, const Status& why) {
   return Status::error(why.code(), "%s: %s", name, why.c_str());
 }
 
-// Returns true for a bare batch script of Slurm, which has rank 0 and no number of ranks. Every job
-// step has the number.
+// Returns true in a Slurm batch script outside srun, which has rank 0 and no number of ranks. Every
+// job step has that number.
 bool is_batch_script(const Reader& read, const Convention& convention) {
   const char* const rank = read.text(convention.rank);
   return convention.kind == LauncherKind::slurm && rank != nullptr && std::string_view(rank) == "0";
 }
 
-// Returns the detected launcher's names, or null. It is an error if a launcher tells a rank without
-// a number of ranks, or the reverse: each process would be a group of its own.
+// Returns the detected launcher's variable names, or null. A rank without a number of ranks, or the
+// reverse, is an error: each process would be a group of its own.
 Result<const Convention*> find_convention(const Reader& read) {
   const Convention* half = nullptr;
   for (const Convention& convention : kConventions) {
@@ -181,7 +181,8 @@ Status read_place(const Reader& read, const Convention& names, Launcher& launche
   return {};
 }
 
-// The port after MASTER_PORT; the last port has none after it and takes the one before.
+// Returns MASTER_ADDR with the port after MASTER_PORT, or with the port before it if it is the
+// last.
 Result<std::string> torchrun_rendezvous(const Reader& read) {
   const char* const host = read.text("MASTER_ADDR");
   const auto port = read.number<std::uint16_t>("MASTER_PORT", 1, 65535);
@@ -212,8 +213,8 @@ std::uint16_t port_of_job(std::string_view identifier) {
   return static_cast<std::uint16_t>(kDerivedPortFirst + fnv1a(identifier) % kDerivedPortCount);
 }
 
-// The identifier of this start, equal on all its ranks, or 0 if the launcher tells none. Slurm's
-// job identifiers do not count: a job whose nodes are of several kinds has several.
+// Returns a number for this launch of the job, equal on all ranks, or 0 if the launcher tells none.
+// Slurm's job identifier does not serve, because a heterogeneous job has several.
 std::uint64_t start_of(const Reader& read, LauncherKind kind) {
   const char* id = read.text("LEEWAY_RUN_ID");
   if (id == nullptr && kind == LauncherKind::torchrun) id = read.text("TORCHELASTIC_RUN_ID");
@@ -235,8 +236,8 @@ Result<std::string> find_rendezvous(const Reader& read, const Launcher& launcher
   return "127.0.0.1:" + std::to_string(port_of_job(job));
 }
 
-// The rendezvous without a launcher's rank and size. Only the place on this machine counts, because
-// ranks of one host need different ports.
+// Returns the rendezvous for a program that sets its rank itself. Only local_rank is taken from the
+// launcher, because ranks of one host need different ports.
 Result<Launcher> rendezvous_alone(const Reader& read) {
   Launcher launcher;
   const auto convention = find_convention(read);
@@ -369,7 +370,8 @@ Status read_fault_and_log(const Reader& read, Options& options) {
   return {};
 }
 
-// Ranks of one host have a port each, with one more for each lane.
+// Moves the port by the rank's place on its host, so that each rank has a port for each of its
+// lanes.
 Status take_own_port(const Launcher& launcher, Options& options) {
   if (options.port == 0) return {};
   const int local_rank = launcher.local_rank.value_or(0);
@@ -384,7 +386,7 @@ Status take_own_port(const Launcher& launcher, Options& options) {
   return {};
 }
 
-// Ranks of one host have a port for metrics each.
+// Gives each rank of a host a metrics port of its own.
 Status read_watching(const Reader& read, const Launcher& launcher, Options& options) {
   if (const char* const value = read.text("LEEWAY_METRICS")) {
     auto address = parse_metrics_address(value);

@@ -1,4 +1,4 @@
-// What a process brings to a meeting, and the group that comes of it.
+// What a process brings to a meeting, and the resulting group.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace leeway::rendezvous {
 
-// Returns true if datagrams of this kind go by UDP, at least between hosts.
+// Returns true if this kind of transport sends datagrams by UDP, at least between hosts.
 constexpr bool is_over_udp(TransportKind kind) {
   return kind == TransportKind::udp || kind == TransportKind::shm || kind == TransportKind::mixed;
 }
@@ -32,11 +32,11 @@ struct TransportOffer {
   std::string obstacle;  // why it cannot be used and what to do about it
 };
 
-// Identifies a rank to others of its host, with whom it may share memory.
+// Shows ranks whether they run on one host and may share memory.
 struct MemoryPlace {
   std::array<std::byte, 16> boot{};   // the kernel's boot id
   std::uint32_t user = 0;             // effective user id
-  std::array<std::byte, 16> token{};  // random, of this rank's endpoint; zero: it shares none
+  std::array<std::byte, 16> token{};  // random, of this rank's UdpEndpoint; zero: shares none
 
   bool shares() const { return token != std::array<std::byte, 16>{}; }
   friend bool operator==(const MemoryPlace&, const MemoryPlace&) = default;
@@ -46,40 +46,42 @@ struct MemoryPlace {
 struct LocalConfiguration {
   Rank rank = 0;
   int size = 1;
-  // "host:port" of rank 0, "[v6]:port" for IPv6; unused when size is 1. With a store, see
+  // "host:port" of rank 0, "[v6]:port" for IPv6; unused when size is 1. If there is a store, see
   // Options::store.
   std::string rendezvous;
-  std::shared_ptr<Rendezvous> store;  // TCP if null
-  std::uint64_t restart_count = 0;    // equal on all ranks, as is the name; else they do not meet
+  std::shared_ptr<Rendezvous> store;  // null: one over TCP at `rendezvous`
+  std::uint64_t restart_count = 0;    // ranks meet only if this and the name are equal
   std::string name = "world";
-  // Number of this rank's endpoint: random, equal in all groups that share it.
+  // Random number of this rank's UDP socket (UdpEndpoint), equal in all groups that share the
+  // socket.
   std::uint64_t process = 0;
-  // Identity of the same endpoint. Null if this rank has no secret; then no rank may have one.
+  // Identity of the UdpEndpoint. Null if this rank has no secret; then no rank may have one.
   std::shared_ptr<const keys::OwnIdentity> identity;
-  MemoryPlace memory;                      // the same endpoint's
+  MemoryPlace memory;                      // of the UdpEndpoint
   std::uint64_t site = 0;                  // number of this rank's site, 0 if none is named
   bool insecure = false;                   // public addresses without a secret
   std::uint32_t datagram_bytes = 0;        // largest datagram this rank can send and take over UDP
   std::uint64_t receive_buffer_bytes = 0;  // see TransportLimits
   std::uint32_t window_bytes = 0;          // equal on all ranks; 0 = derive
   std::uint64_t seed = 0;                  // rank 0's is used
-  // 4 or 16 bytes; empty = the address by which this host reaches the rendezvous
+  // 4 or 16 bytes; if empty, join_group() takes the address by which this host reaches the
+  // rendezvous.
   std::vector<std::byte> data_address;
   std::uint16_t data_port = 0;
-  // The user named no address. So the meeting may replace data_address by one at which others were
-  // seen to reach this rank.
+  // The user named no address, so the meeting may replace data_address by one at which other ranks
+  // reached this host.
   bool may_move = false;
   TransportKind transport = TransportKind::udp;  // asked for; equal on all ranks
   bool multicast = false;                        // equal on all ranks
   int lanes = 1;                                 // equal on all ranks
   std::vector<TransportOffer> offers;
   Duration join_timeout = std::chrono::seconds(60);
-  // Lets the caller cancel join_group(). The call then fails with kCancelled within 200 ms, and the
-  // meeting fails with it.
+  // Lets the caller cancel join_group(), which then fails with kCancelled within 200 ms. The
+  // meeting fails for all ranks.
   std::stop_token stop;
 };
 
-// One transport between all ranks.
+// The transport that connects all ranks.
 struct GroupTransport {
   struct Member {
     std::vector<std::byte> address;  // UDP: 4 or 16 bytes, network order; else that of its offer
@@ -91,30 +93,29 @@ struct GroupTransport {
   std::vector<Member> members;              // by rank
 };
 
-// Identities that ranks with a secret tell each other.
+// Identities of all ranks, if they have a secret.
 struct Identities {
   keys::Key nonce{};                    // random, new for each meeting
   std::vector<keys::Identity> members;  // by rank
-  // Not in the table: digest of all its bytes, which goes into the keys of every pair.
+  // Digest of the whole table, which goes into the keys of every pair. Not in the table itself.
   keys::Key meeting{};
 };
 
-// Result of a meeting: the table that all agreed on, with the same bits on every rank. A few
-// members are not in the table.
+// Result of a meeting: the table that all agreed on, with the same bits on every rank. Fields
+// marked "not in the table" belong to this process alone.
 struct Group {
   struct Multicast {
     std::vector<std::byte> address;  // 4 or 16 bytes, network order
     std::uint16_t port = 0;
   };
-  std::uint32_t epoch = 0;  // random nonce of this incarnation, never 0
+  std::uint32_t epoch = 0;  // random, never 0
   std::uint64_t seed = 0;
   GroupTransport datagrams;
   std::optional<Multicast> multicast;
   std::vector<std::uint64_t> attempts;   // by rank, random number of its join_group(); 0 for rank 0
   std::vector<std::uint64_t> processes;  // LocalConfiguration::process, by rank
-  // Not in the table: keeps this process's server open. While one group of a process holds it,
-  // later groups meet at the same address without opening it anew. Null if this process owns no
-  // server.
+  // Not in the table: keeps this process's rendezvous server open. While a group holds it, later
+  // groups of this process meet at the same server. Null if this process has none.
   std::shared_ptr<void> place;
 
   // Longest round trip of any rank's TCP connection to rank 0. 0 if not known.
@@ -126,23 +127,22 @@ struct Group {
   // Not in the table: this process's keys, made from the identities. Null without a secret.
   std::shared_ptr<const keys::JoinedKeys> keys = nullptr;
 
-  // Memory places over UDP, by rank. Empty if no rank shares memory.
+  // Memory places by rank, if datagrams go by UDP. Empty if no rank shares memory.
   std::vector<MemoryPlace> memories = {};
 
   // Site numbers, by rank. Empty if no rank names its site.
   std::vector<std::uint64_t> sites = {};
 };
 
-// why_far() says, for people, why the group's datagrams leave the site, over links that others use
-// too: they go by UDP, and a rank is more than 2 ms from rank 0 or has a public address. It is
-// empty, and crosses_sites() false, if they do not. Both are the same on every rank.
+// Says, for people, why datagrams take links outside the site: they go by UDP, and a rank is more
+// than 2 ms from rank 0 or has a public address. Empty if they do not. The same on every rank.
 std::string why_far(const Group& group);
 inline bool crosses_sites(const Group& group) {
   return !why_far(group).empty();
 }
 
-// Returns true if all ranks have told one UDP address, so that they share a host's processors. The
-// same on every rank.
+// Returns true if all ranks have the same UDP address and so share a host's processors. The same on
+// every rank.
 bool shares_host(const Group& group);
 
 }  // namespace leeway::rendezvous

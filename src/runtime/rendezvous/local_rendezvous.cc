@@ -1,4 +1,4 @@
-// The stores in the memory of this process and in a folder, and the defaults of every store.
+// Stores in the memory of this process and in a folder; default functions of Rendezvous.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -37,8 +37,8 @@ Status Rendezvous::erase(std::string_view key) {
   return {};
 }
 
-// Goes over the missing keys in rounds. A round waits for the first of them only, and looks at the
-// others once. So a round is short.
+// Looks at all missing keys in turn, again and again. Each time it waits for the first of them
+// only.
 Status Rendezvous::get_each(std::span<const std::string> keys, Duration patience,
                             const Taker& take) {
   const auto end =
@@ -109,7 +109,7 @@ Status file_error(const char* what, const std::string& path) {
                        path.c_str(), std::strerror(errno));
 }
 
-// The file of a key. '+' stands for '/', and no key contains it.
+// Returns the path of a key's file. '+' replaces '/', and keys contain no '+'.
 std::string file_of(const std::string& folder, std::string_view key) {
   std::string name(key);
   std::replace(name.begin(), name.end(), '/', '+');
@@ -162,7 +162,7 @@ Result<std::vector<std::byte>> read_file(const std::string& path) {
   return value;
 }
 
-// An NFS client remembers that a name was not there; opening the folder makes it ask again.
+// Makes an NFS client ask the server again for names that it remembers as missing.
 void look_at_folder(const std::string& folder) {
   const int opened = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (opened >= 0) ::close(opened);

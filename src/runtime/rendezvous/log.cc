@@ -24,7 +24,8 @@ constexpr std::array<std::pair<std::string_view, LogLevel>, 6> kLevelNames = {
      {"error", LogLevel::error},
      {"off", LogLevel::off}}};
 
-// The numbers are equal up to `error`; before `off` spdlog has `critical`.
+// LogLevel has spdlog's numbers up to `error`. `off` differs, because spdlog has `critical` before
+// it.
 static_assert(static_cast<int>(LogLevel::trace) == SPDLOG_LEVEL_TRACE &&
               static_cast<int>(LogLevel::error) == SPDLOG_LEVEL_ERROR);
 spdlog::level::level_enum to_spdlog(LogLevel level) {

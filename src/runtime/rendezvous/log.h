@@ -26,8 +26,8 @@ enum class LogLevel : std::uint8_t { trace = 0, debug, info, warn, error, off };
 // "trace" ... "off", as Options::log_level and LEEWAY_LOG spell it.
 Result<LogLevel> parse_log_level(std::string_view name);
 
-// Decides which lines of a cause are printed: at most `lines` in `window`. Not thread-safe; time is
-// the caller's.
+// Decides which lines of a cause are printed: at most `lines` in `window`. Not thread-safe. The
+// caller passes the time.
 class LogLimiter {
  public:
   static constexpr std::uint32_t kLinesPerSecond = 10;
@@ -40,7 +40,7 @@ class LogLimiter {
     bool print = false;
     std::uint64_t held_back = 0;  // lines of this cause not printed since its last one
   };
-  // `cause` names the kind of event; a handful of literals, since every cause is remembered.
+  // `cause` names the kind of event. Pass only a few literals, because every cause is remembered.
   Verdict admit(std::string_view cause, Instant now);
 
  private:

@@ -6,11 +6,10 @@
 //   puts the Welcome at             ->   gets it
 //     "<meeting>/outcome"
 //
-// The meeting has a random number, which is part of its keys. So what an earlier meeting left in
-// the store is never taken for something of this one. A store does not know which processes live.
-// So ranks that wait look from time to time whether the invitation is still the same, and whether
-// another process claims their rank. A rank that finds a misfit puts a refusal as the outcome, for
-// all.
+// A meeting has a random number, which is part of its keys in the store, so values of an earlier
+// meeting are never taken for this one's. A store does not know which processes live. So a waiting
+// rank looks from time to time whether the invitation is still the same, and whether another
+// process claims its rank. A rank that finds an error puts it as the outcome, which all ranks read.
 #pragma once
 
 #include <chrono>
@@ -29,11 +28,11 @@ namespace leeway::rendezvous {
 
 using MeetingClock = std::chrono::steady_clock;
 
-// Interval at which ranks that wait look around: short at first, then long (WIRE 7.7).
+// Interval at which waiting ranks look at the store again: short at first, then long (WIRE 7.7).
 inline constexpr Duration kLookFirst = std::chrono::milliseconds(100);
 inline constexpr Duration kLookMax = std::chrono::seconds(1);
 
-// Keys of a group.
+// Keys in the store at which a group meets.
 class MeetingKeys {
  public:
   explicit MeetingKeys(const LocalConfiguration& local);
@@ -41,9 +40,9 @@ class MeetingKeys {
   std::string root() const { return group_ + "/root"; }
   std::string hello(std::uint64_t meeting, Rank rank) const;
   std::string outcome(std::uint64_t meeting) const;
-  // The key of the address of rank 0's TCP server, in a store that holds no more than that.
+  // Key of the address of rank 0's TCP server, if the caller's store serves only to find it.
   std::string address() const { return group_ + "/address"; }
-  // The key of the last group's restart count and name, for error texts.
+  // Key of the restart count and name of the last group that met, for error texts.
   static constexpr const char* kLatest = "leeway/%latest";
   const std::string& name_and_start() const { return name_and_start_; }
 
@@ -56,12 +55,12 @@ class MeetingKeys {
 struct MeetingPlace {
   Rendezvous* store = nullptr;
   std::string name;             // for texts: "127.0.0.1:4000", "the store"
-  bool has_live_keys = false;   // a Hello is erased when its process ends
+  bool has_live_keys = false;   // the store erases a Hello when its process ends
   TcpServer* own = nullptr;     // set if the store is this process's server
-  TcpClient* client = nullptr;  // set if it is another process's server
+  TcpClient* client = nullptr;  // set if the store is another process's server
 };
 
-// Returns how long to wait in one call: at most 100 ms if the caller may cancel.
+// Returns how long a call may wait: at most 100 ms if the caller may cancel, else `patience`.
 Duration at_once(const LocalConfiguration& local, Duration patience);
 // The error of a meeting that its caller cancelled.
 Status taken_back(const LocalConfiguration& local);
@@ -71,16 +70,16 @@ std::uint64_t random_number();
 // Erases a key. In a store without erase() its value becomes empty.
 void forget(Rendezvous& store, const std::string& key);
 
-// Tells when a rank that waits should say so.
+// Tells when a waiting rank should log that it waits.
 class WaitReport {
  public:
   using Clock = MeetingClock;
 
   WaitReport(Clock::time_point begin, Duration first) : begin_(begin), after_(first) {}
 
-  // Returns true when it is time; the next time is after twice as long a wait.
+  // Returns true if a log line is due. Each next line is due after twice as long a wait.
   bool due(Clock::time_point now);
-  // Time until the report is due.
+  // Returns the time until the next line is due.
   Duration left(Clock::time_point now) const { return begin_ + after_ - now; }
   Duration waited(Clock::time_point now) const { return now - begin_; }
 
@@ -89,14 +88,14 @@ class WaitReport {
   Duration after_;
 };
 
-// Rank 0's side.
+// Rank 0's side of a meeting.
 class MeetingHost {
  public:
-  // All must outlive the host; `log` may be null.
+  // The arguments must outlive the object; `log` may be null.
   MeetingHost(const LocalConfiguration& root, const MeetingPlace& place,
               const RendezvousLimits& limits, Log* log);
 
-  // Once per object.
+  // Call it once.
   Result<Group> run();
 
  private:
@@ -134,7 +133,7 @@ class MeetingHost {
   Log* const log_;
   const MeetingKeys keys_;
   const std::uint64_t meeting_ = random_number();
-  const std::uint64_t refused_before_;  // by the same server for earlier meetings
+  const std::uint64_t refused_before_;  // connections refused in earlier meetings
 
   WaitReport report_;
   Clock::time_point patience_end_;
@@ -144,14 +143,14 @@ class MeetingHost {
   bool told_by_other_ = false;  // another rank has put the outcome
 };
 
-// The side of ranks 1 .. size-1.
+// The other ranks' side of a meeting.
 class MeetingGuest {
  public:
-  // All must outlive the guest; `log` may be null.
+  // The arguments must outlive the object; `log` may be null.
   MeetingGuest(const LocalConfiguration& local, const MeetingPlace& place,
                const RendezvousLimits& limits, Log* log);
 
-  // Once per object.
+  // Call it once.
   Result<Group> run();
 
  private:

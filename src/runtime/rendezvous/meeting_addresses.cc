@@ -16,18 +16,18 @@ std::optional<asio::ip::address> address_of(const std::string& bytes) {
   return plain_address(std::as_bytes(std::span(bytes)));
 }
 
-// Returns true if others can reach it. A link-local address would need its interface, too.
+// Returns true if other hosts can reach the address. A link-local one needs its interface, too.
 bool leads_elsewhere(const asio::ip::address& address) {
   const bool link_local = address.is_v6() && address.to_v6().is_link_local();
   return !address.is_loopback() && !address.is_unspecified() && !link_local;
 }
 
-// Returns true if the address may be told: without a secret no public one may.
+// Returns true if this rank may tell others the address: without a secret, only a private one.
 bool may_tell(const LocalConfiguration& local, const asio::ip::address& address) {
   return local.identity != nullptr || local.insecure || is_private(address);
 }
 
-// Returns true if the two ends of the rank's connection are on one host.
+// Returns true if the rank of `hello` is on rank 0's host, which it reached at `reached`.
 bool is_of_one_host(const asio::ip::address& reached, const control::Hello& hello) {
   return reached.is_loopback() || reached == address_of(hello.data().address());
 }

@@ -9,16 +9,16 @@
 namespace leeway::rendezvous {
 namespace {
 
-// Pauses between looks at an invitation that is not for this rank, and after a store was not
-// reached.
+// Pauses after an invitation that is not for this rank, and after the store could not be reached.
+// They double each time.
 constexpr Duration kPauseFirst = std::chrono::milliseconds(2);
 constexpr Duration kPauseMax = std::chrono::milliseconds(100);
 
-// When only 1/8 of join_timeout is left and there is no invitation, the guest finds out why.
+// When only 1/8 of join_timeout is left without an invitation, the guest looks for the reason.
 constexpr int kAbsencePart = 8;
 
-// Longest wait at an address that a store told, before the store is asked again. The address may be
-// a dead rank 0's, and a silent process may have its port by now. A live rank 0 answers in time.
+// Longest wait at an address from the store before the guest asks the store again. The address may
+// be that of a dead rank 0, whose port a silent process has by now. A live rank 0 answers sooner.
 constexpr Duration kStoredAddressPatience = std::chrono::seconds(2);
 
 }  // namespace
@@ -56,7 +56,8 @@ MeetingGuest::Outcome MeetingGuest::find_meeting() {
       if (is_time_to_say || (is_early && left() <= asking)) note_absence();
       return std::nullopt;
     }
-    // The last attempt is cut off by the deadline, and tells less than those before.
+    // Keeps the earlier error if the deadline cut this attempt off, because the earlier one says
+    // more.
     if (obstacle_.ok() || left() > Duration(0)) obstacle_ = value.status();
     if (code == StatusCode::kInvalidArgument) return value.status();
     if (code == StatusCode::kMismatch && !is_stored_address) {
@@ -83,8 +84,8 @@ MeetingGuest::Outcome MeetingGuest::find_meeting() {
   return attend(*invitation);
 }
 
-// Stays with a meeting until its outcome is there, or rank 0 invites to another one. A store out of
-// reach does not end it. Nor does a missing invitation, which rank 0 takes back after the outcome.
+// Takes part in a meeting until it has an outcome or rank 0 invites to another meeting. Goes on if
+// the store is out of reach, or the invitation is gone, which rank 0 erases after the outcome.
 MeetingGuest::Outcome MeetingGuest::attend(const control::Invitation& invitation) {
   const std::uint64_t meeting = invitation.meeting();
   if (Status status = check_invitation(invitation, local_); !status.ok())
@@ -148,8 +149,8 @@ Result<std::vector<std::byte>> MeetingGuest::say_hello_and_hear(std::uint64_t me
   return place_.store->get(keys_.outcome(meeting), patience);
 }
 
-// Reads the outcome. If its table does not have this guest's attempt, it is of a meeting that is
-// over, or that took another process as this rank.
+// Reads the outcome. If its table lacks this guest's attempt number, the meeting was an earlier one
+// or took another process as this rank, so the guest tries again.
 MeetingGuest::Outcome MeetingGuest::judge(std::uint64_t meeting, ByteSpan value) {
   const auto welcome = parse_welcome(value, local_.size);
   if (!welcome) {
@@ -186,7 +187,7 @@ MeetingGuest::Seen MeetingGuest::look_around(std::uint64_t meeting) {
   return Seen::other_process;
 }
 
-// Puts the refusal as the outcome, unless there is an outcome already.
+// Puts `reason` as the outcome for all ranks, unless there is an outcome already.
 Result<Group> MeetingGuest::refuse(std::uint64_t meeting, const Status& reason) {
   const std::string key = keys_.outcome(meeting);
   const auto outcome = place_.store->get(key, Duration(0));
@@ -201,8 +202,8 @@ void MeetingGuest::pause(Duration at_most) {
   pause_ = std::min(2 * pause_, at_most);
 }
 
-// Notes why rank 0 may be absent. The last group that met in the store often shows it: its name may
-// be this group's, misspelt.
+// Notes why rank 0 may be absent. The name of the last group that met in the store often shows why,
+// for instance if this group's name is misspelt.
 void MeetingGuest::note_absence() {
   const auto latest = place_.store->get(MeetingKeys::kLatest, Duration(0));
   if (!latest.ok() && latest.status().code() != StatusCode::kDeadlineExceeded) {
@@ -235,7 +236,7 @@ void MeetingGuest::note_absence() {
   }
 }
 
-// Notes for which ranks rank 0 waits, if any is missing.
+// Notes which ranks rank 0 waits for.
 void MeetingGuest::note_missing(std::uint64_t meeting) {
   std::vector<std::string> keys;
   std::vector<bool> is_here(static_cast<std::size_t>(local_.size));

@@ -12,10 +12,10 @@
 namespace leeway::rendezvous {
 namespace {
 
-// Time that ranks get to read the outcome. They may be looking at other keys for this long.
+// Time that ranks get to read the outcome. For this long they may be busy reading other keys.
 constexpr Duration kTellTime = std::chrono::milliseconds(200);
 
-// Pauses after a store was not reached: short at first, then long.
+// Pauses after the store could not be reached: short at first, then long.
 constexpr Duration kAgain = std::chrono::milliseconds(20);
 constexpr Duration kAgainMax = std::chrono::milliseconds(250);
 
@@ -65,7 +65,7 @@ Result<Group> MeetingHost::run() {
   return *failure_;
 }
 
-// put() would wait silently for a store that is not there. So get() looks for it first.
+// Calls get() before put(), because put() would wait silently for a store that is out of reach.
 Status MeetingHost::invite_patiently() {
   for (Duration pause = kAgain;; pause = std::min<Duration>(2 * pause, kAgainMax)) {
     Status status;
@@ -90,7 +90,7 @@ void MeetingHost::say_waiting(const std::string& why) {
               why.c_str(), std::chrono::duration<double>(patience_end_ - now).count());
 }
 
-// Connections that were refused since this meeting began. They are a sign that the missing ranks
+// Returns the connections refused since this meeting began. They are a sign that the missing ranks
 // have another secret.
 TcpServer::Refusals MeetingHost::refused() const {
   if (place_.own == nullptr) return {};
@@ -113,9 +113,8 @@ Status MeetingHost::invite() {
   return place_.store->put(MeetingKeys::kLatest, std::as_bytes(std::span(keys_.name_and_start())));
 }
 
-// Takes the Hellos that come within `patience`, until all are here or one ends the meeting. The key
-// of the outcome comes last, because some stores wait for one key at a time: they are to wait for a
-// Hello.
+// Takes the Hellos that come within `patience`, until all are here or one ends the meeting. The
+// outcome's key is the last, because some stores wait for the first key only.
 void MeetingHost::collect(Duration patience) {
   std::vector<Rank> open = missing_ranks();
   std::vector<std::string> keys;
@@ -161,8 +160,8 @@ bool MeetingHost::hear_outcome(ByteSpan value) {
   return false;
 }
 
-// Looks at the Hellos again. The Hello of an ended process is gone; one in its place has put
-// another.
+// Looks at the Hellos again: one is gone if its process ended, or replaced by that of its
+// successor.
 void MeetingHost::look_at_hellos() {
   std::vector<Rank> ranks;
   std::vector<std::string> keys;
@@ -190,7 +189,8 @@ void MeetingHost::look_at_hellos() {
   }
 }
 
-// Looks at the invitation again: another process may have replaced it, or the store have lost it.
+// Looks at the invitation again: another process may have replaced it, or the store may have lost
+// it.
 void MeetingHost::look_at_invitation() {
   const auto value = place_.store->get(keys_.root(), Duration(0));
   if (!value.ok()) {
@@ -205,7 +205,7 @@ void MeetingHost::look_at_invitation() {
 }
 
 // The group cannot be complete without its least patient member, so rank 0 waits no longer than
-// that one. An eighth of the time (at most 200 ms) is kept for the answer to arrive.
+// that member. It keeps an eighth of the time (at most 200 ms) for the answer to arrive.
 void MeetingHost::shorten_patience(std::uint32_t patience_ms) {
   const Duration patience = std::chrono::milliseconds(patience_ms);
   const auto end =
@@ -238,7 +238,7 @@ Result<Group> MeetingHost::conclude() {
   return group;
 }
 
-// Puts the outcome. While the store is away, tries again for as long as the others wait.
+// Puts the outcome. If the store is out of reach, tries again for as long as the others wait.
 Status MeetingHost::put_outcome(ByteSpan value) {
   const auto readers = static_cast<std::uint32_t>(members_.size() - 1);
   while (true) {
@@ -249,8 +249,8 @@ Status MeetingHost::put_outcome(ByteSpan value) {
   }
 }
 
-// Tells the ranks that are here. Stays for a while to tell those that come later, unless time is up
-// for all of them.
+// Tells all ranks why the meeting failed. Stays for a while to tell ranks that come later, unless
+// their time is up.
 void MeetingHost::tell_failure() {
   const bool in_time = Clock::now() < patience_end_ && !root_.stop.stop_requested();
   if (!told_by_other_) (void)put_outcome(value_of(rejection_of(*failure_)));
@@ -263,7 +263,7 @@ void MeetingHost::tell_failure() {
   forget(*place_.store, keys_.root());
 }
 
-// Waits until the ranks have read the outcome, before a server of this process may close.
+// Waits until the ranks have read the outcome, since a server of this process may close next.
 void MeetingHost::wait_told(Duration patience) {
   if (place_.own == nullptr) return;
   const bool out_of_time = Clock::now() >= patience_end_;

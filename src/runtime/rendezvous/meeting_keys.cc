@@ -11,10 +11,11 @@
 namespace leeway::rendezvous {
 namespace {
 
-// Longest part of a key that is made of a name. A longer one ends in a hash of all of it.
+// Longest part of a key made from a name. A longer name is cut and ends in a hash of all of it.
 constexpr std::size_t kNameBytesMax = 120;
 
-// One part of a key. Letters that keys do not have, and '/', become '%' and two digits.
+// Makes one part of a key from a name. '/' and characters that keys cannot have become '%' and two
+// hexadecimal digits.
 std::string key_part(const std::string& name) {
   std::string part;
   for (const char c : name) {

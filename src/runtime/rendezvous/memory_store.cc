@@ -8,7 +8,7 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-// At most a day from now, so that no sum of times overflows.
+// Limits `patience` to a day, so that the sum does not overflow.
 SteadyClock::time_point end_of(Duration patience) {
   return SteadyClock::now() + std::clamp<Duration>(patience, Duration(0), std::chrono::hours(24));
 }

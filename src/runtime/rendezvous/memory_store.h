@@ -1,4 +1,4 @@
-// A StoreTable for several threads: puts wake the gets that wait.
+// A StoreTable for several threads. A put wakes the gets that wait for its key.
 #pragma once
 
 #include <condition_variable>
@@ -14,13 +14,13 @@ class MemoryStore {
  public:
   explicit MemoryStore(std::size_t bytes_max) : table_(bytes_max) {}
 
-  // Calls `work` with the table locked. Then wakes the calls that wait, if the table changed.
+  // Calls `work` with the table locked. Wakes waiting calls if it changed the table.
   void change(const std::function<void(StoreTable&)>& work);
 
   Result<std::vector<std::byte>> get(std::string_view key, Duration patience);
   Status get_each(std::span<const std::string> keys, Duration patience,
                   const Rendezvous::Taker& take);
-  // Waits until the value of `key` was read `reads` times, or is gone, or time is up.
+  // Waits until the value of `key` was read `reads` times, was erased, or `patience` is over.
   void wait_read(std::string_view key, std::uint32_t reads, Duration patience);
 
  private:

@@ -10,26 +10,27 @@ namespace leeway::rendezvous {
 
 // Tests shorten the times.
 struct RendezvousLimits {
-  // Most connections that have not greeted. Beyond this one of them is closed, at random, so that a
-  // flood cannot push out all ranks that are on their way. A rank that is hit tries again.
+  // Most connections that have not greeted. Beyond this a random one is closed, so that a flood
+  // cannot push out all ranks that are connecting. A rank whose connection is closed tries again.
   std::size_t half_open_max = 64;
-  // The same of one network (/24, /48 of IPv6), loopback excepted.
+  // Most connections of one network (/24, /48 of IPv6) that have not greeted, loopback excepted.
   std::size_t half_open_network_max = 16;
-  // From accepting a connection to its complete greeting, which a rank sends at once.
+  // Longest time until a connection has greeted. A rank greets at once.
   Duration hello_timeout = std::chrono::seconds(3);
-  // For one message to come or to leave, whole.
+  // Longest time for a whole message to arrive or to leave.
   Duration frame_timeout = std::chrono::seconds(30);
-  // For a connection that waits for nothing and holds no key that is erased with it.
+  // Longest idle time of a connection that has neither waiting requests nor keys that are erased
+  // with it.
   Duration idle_timeout = std::chrono::seconds(60);
-  // All connections: four groups of the most ranks. Beyond this the one idle longest is closed.
+  // Most connections: four groups of the most ranks. Beyond this the one idle longest is closed.
   std::size_t connections_max = 4096;
-  // Bytes of keys, values and incomplete messages. The Hellos and the table of the largest group,
-  // with two addresses of 4 KiB for each rank, take 17 MiB.
+  // Most bytes of keys, values and incomplete messages. The Hellos and the table of the largest
+  // group, with two addresses of 4 KiB for each rank, take 17 MiB.
   std::size_t bytes_max = std::size_t{64} << 20;
-  // Requests of one connection: gets that wait and answers that were not sent yet. Twice the most
-  // ranks of a group.
+  // Most requests of a connection (waiting gets and unsent answers): twice the most ranks of a
+  // group.
   std::size_t requests_max = 2048;
-  // The same for all connections together; a request takes about 150 bytes.
+  // Most requests of all connections together; a request takes about 150 bytes.
   std::size_t all_requests_max = std::size_t{1} << 18;
   // Time that rank 0 stays after a rank was refused, to tell the reason to ranks that have not come
   // yet.

@@ -14,7 +14,7 @@
 
 namespace leeway::rendezvous {
 
-// The first bytes of either side: "LWRS" and the version of the frames.
+// The first bytes that each side sends: "LWRS" and the version of the frames.
 inline constexpr std::size_t kGreetingBytes = 8;
 inline constexpr std::array<std::byte, kGreetingBytes> kGreeting = {
     std::byte{'L'}, std::byte{'W'}, std::byte{'R'}, std::byte{'S'},
@@ -33,7 +33,8 @@ struct StoreRequest {
   ByteSpan value;                // put only
 };
 
-// Answer to put and erase: done, full. To get: found. To look: found, absent. Cancel has none.
+// A put is answered by done or full, an erase by done, a get by found, a look by found or absent. A
+// cancel has no answer.
 enum class StoreOutcome : std::uint8_t { done = 0, found, absent, full };
 
 struct StoreAnswer {
@@ -47,20 +48,21 @@ void append_request(const StoreRequest& request, std::string& out);
 std::array<std::byte, kFrameHeaderBytes> answer_header(StoreOutcome outcome, std::uint32_t number,
                                                        std::size_t value_bytes);
 
-// Takes the bytes of one connection as they come and hands on whole frames. It keeps less than one
-// frame of the longest value, beside the bytes of one feed().
+// Takes the bytes of one connection as they come and hands on whole frames. Keeps at most one
+// incomplete frame.
 class FrameReader {
  public:
-  // They return false, now and from then on, if the bytes are not frames of the other side.
+  // Hand whole frames to `take`. Return false, now and later, once the bytes are none that the
+  // other side may send.
   bool feed_requests(ByteSpan bytes, const std::function<void(const StoreRequest&)>& take);
   bool feed_answers(ByteSpan bytes, const std::function<void(const StoreAnswer&)>& take);
 
   bool is_greeted() const { return greeted_; }
-  // Bytes of a frame, or of the greeting, that is not complete.
+  // Returns the number of bytes that wait for the rest of their frame or greeting.
   std::size_t buffered() const { return buffer_.size(); }
 
  private:
-  // Returns the bytes of the frame at the front of `bytes`, 0 while it is not complete.
+  // Hands on the frame at the front of `bytes`. Returns its length, or 0 if it is incomplete.
   using Step = std::function<std::size_t(ByteSpan bytes)>;
   bool feed(ByteSpan bytes, const Step& step);
 

@@ -152,8 +152,7 @@ void StoreServer::serve(Id id, Connection& connection, const StoreRequest& reque
   --requests_;
 }
 
-// The connection with the most requests goes, not the one whose request came last: that may be a
-// rank's only one.
+// Closes the connection with the most requests, not `id`, whose latest request may be its only one.
 void StoreServer::make_room_for_request(Id id) {
   const auto requests = [](const auto& one) {
     return one.second.waiting.size() + one.second.unsent;
@@ -201,7 +200,7 @@ void StoreServer::answer(Id id, Connection& connection, StoreOutcome outcome, st
   ++requests_;
 }
 
-// Puts a value, and answers the gets that waited for it. Such a request moves from waiting to
+// Puts a value, and answers the gets that waited for it. Each such get moves from waiting to
 // unsent, so the number of requests stays.
 bool StoreServer::put_into_table(std::string_view key, ByteSpan value, Id id,
                                  std::uint32_t readers) {
@@ -219,8 +218,8 @@ bool StoreServer::put_into_table(std::string_view key, ByteSpan value, Id id,
   return true;
 }
 
-// Moves a connection to the phase that it is in now. Called after anything that may have changed
-// it. Time in a phase counts from its beginning: of an incomplete message from its first byte on.
+// Moves a connection to the phase that fits its state. Call it after every change of the state. The
+// time limit of an incomplete message counts from its first byte.
 void StoreServer::settle(Id id, Connection& connection) {
   if (!connection.reader.is_greeted()) return;
   const bool has_business = !connection.waiting.empty() || !connection.announced.empty();

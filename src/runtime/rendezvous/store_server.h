@@ -1,10 +1,10 @@
-// The server of a TcpRendezvous without its sockets: bytes of connections go in, answers and
-// connections to close come out. Time is the caller's.
+// The server of a TcpRendezvous without its sockets. It takes the bytes of connections, and returns
+// answers and connections to close. The caller passes the time.
 //
-// A connection is a stranger's until its greeting is complete. Strangers are bounded in number,
-// bytes and time. So are connections that greet and then waste the server's resources. A connection
-// is closed only for its own acts, with two exceptions: some stranger gives way to a new one, and
-// the longest idle one if there are too many.
+// A connection is a stranger's until its greeting is complete. Strangers are limited in number,
+// bytes and time, and so are connections that greet and then waste the server's resources. A
+// connection is closed only for its own acts, with two exceptions: a random stranger if there are
+// too many strangers, and the longest idle one if there are too many connections.
 #pragma once
 
 #include <array>
@@ -28,21 +28,21 @@ class StoreServer {
  public:
   using Id = StoreTable::Owner;  // identifies a connection; never 0, never used twice
 
-  // Both must outlive the server. The table is shared with this process, which reads it, and puts
-  // by put_here(). `seed` seeds the choice of the stranger that gives way.
+  // `table` must outlive the server. This process also reads the table itself, and writes to it by
+  // put_here(). `seed` seeds the choice of the stranger to close.
   StoreServer(const RendezvousLimits& limits, StoreTable& table, std::uint64_t seed = 0)
       : limits_(limits), table_(table), seed_(seed) {}
 
-  // `network` is network_of() of its address. Connections of network 0 count in the total only.
+  // `network` is network_of() of the remote address. Network 0 has no limit of its own.
   void on_accept(Instant now, Id id, std::uint64_t network = 0);
   void on_bytes(Instant now, Id id, ByteSpan received);
   void on_closed(Id id);
-  // Call it when `answers` more of the answers of poll_answers() were sent.
+  // Call it when `answers` more answers from poll_answers() were sent.
   void on_sent(Instant now, Id id, std::size_t answers);
   void on_wake(Instant now);
   std::optional<Instant> next_wake() const;
 
-  // Puts a value of this process, without a connection. Returns false if there is no room.
+  // Puts a value for this process, without a connection. Returns false if there is no room.
   bool put_here(Instant now, std::string_view key, ByteSpan value, std::uint32_t readers);
 
   struct Answer {

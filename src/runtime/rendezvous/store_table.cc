@@ -5,7 +5,7 @@
 namespace leeway::rendezvous {
 namespace {
 
-// Bytes that a key costs beside itself and its value: the nodes around them.
+// Bytes that the map's nodes take for each key, beside key and value.
 constexpr std::size_t kEntryBytes = 256;
 
 bool is_key_letter(char c) {

@@ -18,8 +18,8 @@
 
 namespace leeway::rendezvous {
 
-// Returns true for 1 .. kKeyBytesMax bytes of the alphabet that leeway/rendezvous.h promises
-// stores.
+// Returns true for keys that every store takes: 1 .. kKeyBytesMax bytes of the alphabet in
+// leeway/rendezvous.h.
 bool is_key(std::string_view key);
 
 // Returns kInvalidArgument if a store does not take a key or value of such size or letters.
@@ -47,7 +47,8 @@ class StoreTable {
 
   // Bytes that a key with its value counts for in bytes().
   static std::size_t cost_of(std::string_view key, ByteSpan value);
-  // Returns true if `more` bytes have room. If need be, erases keys that had all their readers.
+  // Returns true if `more` bytes have room. If need be, erases keys that all their readers have
+  // read.
   bool make_room(std::size_t more);
 
   // Returns false, and stores nothing, if the table is full. Appends to `woken` the waiters that
@@ -55,18 +56,18 @@ class StoreTable {
   bool put(std::string_view key, ByteSpan value, Owner owner, std::uint32_t readers,
            std::vector<Woken>& woken);
 
-  // Returns null if there is none. Counts as a read.
+  // Returns null if the key has no value. Counts as a read.
   Value read(std::string_view key);
   bool contains(std::string_view key) const;
   void erase(std::string_view key);
-  // Erases only what `owner` put last.
+  // Erases the key only if `owner` put its present value.
   void erase_of(std::string_view key, Owner owner);
 
   // Adds or removes a waiter for a key that is not there.
   void wait(std::string_view key, Waiter waiter);
   void cancel(std::string_view key, Waiter waiter);
 
-  // Number of reads of the key's present value. 0 if there is none.
+  // Returns how often the key's present value was read, or 0 without a value.
   std::uint32_t reads(std::string_view key) const;
 
   // Counts of puts and erasures, and of reads. Callers compare them to see whether something

@@ -24,28 +24,29 @@ namespace {
 using asio::ip::tcp;
 using Clock = TcpClient::Clock;
 
-// Least time to connect: enough for the other end of the world, and one lost datagram on the way.
+// Least time to connect: enough for the farthest server on earth, and one lost datagram.
 constexpr Duration kConnectMin = std::chrono::milliseconds(1500);
 
-// Pauses between attempts. The server usually starts within milliseconds of us, but may take a
-// minute.
+// Pauses between attempts. The server usually starts within milliseconds of this process, but may
+// take a minute.
 constexpr Duration kRetryFirst = std::chrono::milliseconds(10);
 constexpr Duration kRetryMax = std::chrono::milliseconds(500);
-// Pause after a live server dropped us among strangers, or has another secret.
+// Longest pause after the server accepted and dropped a connection: in a flood of strangers, or
+// because it has another secret.
 constexpr Duration kRetryDropped = std::chrono::milliseconds(50);
 
-// Longest attempt to connect to one address that does not even refuse.
+// Longest attempt to connect to an address that sends nothing, not even a refusal.
 constexpr Duration kConnectMax = std::chrono::seconds(2);
 
-// A connection that had no answer for this time may lead to a stranger, so it is not kept. A live
-// server whose first answer takes longer is connected to again.
+// A new connection without an answer for this long may lead to a stranger, so it is closed. The
+// client connects again to a live server that was only slow.
 constexpr Duration kSilenceMax = std::chrono::seconds(1);
 
 // Longest wait for an answer that a live server gives at once.
 constexpr Duration kAnswerMax = std::chrono::seconds(30);
 
-// Bytes of a value from which on a broken connection may mean that the store is full. Shorter ones
-// are read whole, and answered.
+// If a connection breaks on a value of at least this size, the store may be full. Shorter values
+// are always read whole, and answered.
 constexpr std::size_t kLongValue = std::size_t{64} * 1024;
 
 // First byte of the record with which a TLS server refuses anything that is not TLS.
@@ -57,13 +58,13 @@ Status unavailable(const char* why) {
 
 }  // namespace
 
-// One TCP connection. After a call failed, except by a deadline, it is of no more use.
+// One TCP connection. If a call fails otherwise than by its deadline, the connection is unusable.
 class StoreConnection {
  public:
   // Returns false if no more answers are wanted.
   using OnAnswer = std::function<bool(const StoreAnswer&)>;
 
-  // `attempt` says which of its secrets this process proves.
+  // `attempt` counts attempts to connect: each proves the next of this process's secrets.
   StoreConnection(const TcpSecurity& security, std::size_t attempt, const char* owner)
       : security_(security), attempt_(attempt), owner_(owner) {}
 
@@ -72,12 +73,12 @@ class StoreConnection {
   Status connect(const HostPort& where, Clock::time_point end, Clock::time_point last);
 
   // Sends `requests`, whose answers have numbers from 0 on, and hands on answers until `on_answer`
-  // wants no more. Returns kDeadlineExceeded if time was up before that.
+  // returns false. Returns kDeadlineExceeded if time was up before that.
   Status exchange(std::vector<StoreRequest> requests, Clock::time_point end,
                   const OnAnswer& on_answer);
 
-  // Returns true if an exchange succeeded before. The next one may then break because the
-  // connection was idle too long.
+  // Returns true if an exchange succeeded before. If the next one breaks, the server may only have
+  // closed the idle connection, so a new one may help.
   bool is_used() const { return is_used_; }
   bool is_reached() const { return is_reached_; }
   // Returns true if the next exchange may succeed although the last one took too long.
@@ -100,7 +101,7 @@ class StoreConnection {
   Status broken() const;
   void cancel_waiting(const std::vector<StoreRequest>& requests);
 
-  // Runs the loop until `done` has a value, which may also say that time was up.
+  // Runs Asio's loop until the operation sets `done`, and cancels the operation at `end`.
   template <typename T>
   void run_until(Clock::time_point end, const std::optional<T>& done);
 
@@ -154,7 +155,7 @@ Status StoreConnection::connect_one(const tcp::endpoint& endpoint, Clock::time_p
                          "%s; is %s running, and its port open to this machine?", reason.c_str(),
                          owner_);
   }
-  // A loopback connection to a port that nobody listens on can, by simultaneous open, meet itself.
+  // TCP's simultaneous open can connect a socket to itself if nobody listens on a loopback port.
   if (socket_.local_endpoint(error) == socket_.remote_endpoint(error)) {
     close();
     return Status::error(StatusCode::kUnavailable, "nobody listens there; is %s running?", owner_);
@@ -166,7 +167,7 @@ Status StoreConnection::connect_one(const tcp::endpoint& endpoint, Clock::time_p
   return security_.tls != nullptr ? prove_secret(end) : Status();
 }
 
-// A server that does not finish the handshake in kConnectMax is taken for a stranger.
+// Does the TLS handshake. A server that does not finish it in kConnectMax counts as a stranger.
 Status StoreConnection::prove_secret(Clock::time_point end) {
   tls_.emplace(security_.tls, keys::TlsSession::Side::client, attempt_);
   end = std::min(end, Clock::now() + kConnectMax);
@@ -275,8 +276,8 @@ Status StoreConnection::receive(Clock::time_point end, const OnAnswer& on_answer
                        "what answers there is not a Leeway rendezvous of this version");
 }
 
-// The error of a broken TLS connection. A server with certificates may prove itself and then refuse
-// this process: that is final.
+// The error of a broken TLS connection. If a server that proved itself refuses this process's
+// certificate, trying again is no use.
 Status StoreConnection::broken() const {
   if (const auto refusal = tls_->refusal()) {
     return Status::error(StatusCode::kInvalidArgument,
@@ -287,8 +288,8 @@ Status StoreConnection::broken() const {
   return unavailable("the connection was tampered with");
 }
 
-// Cancels gets that still wait; the cancellation goes out with the next request. Answers that are
-// already on their way have old numbers, and are ignored.
+// Cancels gets that still wait; the cancellation goes out with the next request. Answers already on
+// their way have old numbers, and are ignored.
 void StoreConnection::cancel_waiting(const std::vector<StoreRequest>& requests) {
   for (std::uint32_t i = 0; i < requests.size(); ++i) {
     if (requests[i].operation != StoreOperation::get) continue;
@@ -351,7 +352,7 @@ Status TcpClient::put_briefly(std::string_view key, ByteSpan value, Lifetime lif
     room = answer.outcome == StoreOutcome::done;
     return false;
   });
-  // A server without room for a long value hangs up before it has read it.
+  // A server without room for a long value closes the connection before it has read the value.
   if (status.code() == StatusCode::kUnavailable && value.size() >= kLongValue) {
     return Status::error(status.code(), "%s, or its store has no room for \"%.40s\" (%zu bytes)",
                          status.c_str(), printable(std::string(key)).c_str(), value.size());
@@ -432,8 +433,7 @@ Result<std::vector<std::byte>> TcpClient::put_and_get(std::string_view put_key, 
   return std::move(*found);
 }
 
-// One exchange, on a connection that is free or on a new one. If `patient`, waits for a server that
-// is not there.
+// Does one exchange, on a free connection or a new one. If `patient`, waits for an absent server.
 Status TcpClient::ask(const std::vector<StoreRequest>& requests, Clock::time_point end,
                       bool patient, const std::function<bool(const StoreAnswer&)>& on_answer) {
   if (::getpid() != process_)
@@ -475,9 +475,10 @@ Result<TcpClient::ConnectionPtr> TcpClient::lease(Clock::time_point end, bool pa
     auto connection = connect(end, reached);
     connection = with_refusal(std::move(connection), reached);
     const bool absent = connection.status().code() == StatusCode::kUnavailable;
-    // The last attempt keeps a little time for itself, so that it can fail for its own reason.
+    // Leaves a little time for the last attempt, so that it fails for its own reason and not by the
+    // deadline.
     const Duration left = end - Clock::now();
-    // An attempt that the deadline cut off tells less than the one before.
+    // The error before says more than that of an attempt that the deadline cut off.
     if (absent && left <= Duration(0) && !before.ok()) return before;
     if (connection.ok() || !absent || !patient || left <= kRetryFirst) return connection;
     before = connection.status();
@@ -487,14 +488,14 @@ Result<TcpClient::ConnectionPtr> TcpClient::lease(Clock::time_point end, bool pa
   }
 }
 
-// Makes the next attempt prove the next secret, since some servers do not know a new one yet. Tells
-// the refusal once all secrets were refused.
+// Makes the next attempt prove the next secret, since some servers do not know a new one yet.
+// Reports the refusal once all secrets were refused.
 void TcpClient::tell_once_all_were_refused(const Status& why) {
   if (++attempt_ % security_.tls->secrets() == 0 && tell_refusal_)
     std::exchange(tell_refusal_, nullptr)(why);
 }
 
-// If a server refused this process and has gone since, returns why it refused: that says more.
+// If the server refused this process before and is now gone, returns the refusal, which says more.
 Result<TcpClient::ConnectionPtr> TcpClient::with_refusal(Result<ConnectionPtr> connection,
                                                          bool reached) {
   const std::lock_guard lock(mutex_);
@@ -515,8 +516,8 @@ Result<TcpClient::ConnectionPtr> TcpClient::connect(Clock::time_point end, bool&
   });
   if (!made.ok()) return made.status();
   ConnectionPtr connection = std::move(*made);
-  // The time to connect does not depend on the caller's patience: short attempts would be cut off
-  // and begin anew each time.
+  // Attempts may last beyond `end`, up to `end_`. Otherwise a call with little patience would cut
+  // each attempt off and begin anew.
   const Status status = connection->connect(*where, end, end_);
   reached = connection->is_reached();
   if (!status.ok()) return status;

@@ -28,13 +28,13 @@ struct ConnectionEnds {
   asio::ip::address theirs;
 };
 
-// Thread-safe: each call has a connection to itself. Connections stay open for later calls, and
-// with them the keys that go with this process.
+// Thread-safe: each call has a connection to itself. Connections stay open for later calls. When
+// one closes, the server erases the keys that were put on it with_this_process.
 //
 // Errors: kUnavailable if the server was not reached in time, hung up, or does not know our secret
-// (which may be a stranger in its place); the text says why. kMismatch if the other side is no
-// server of ours. kInvalidArgument if the host's name does not exist, its address is public and
-// there is no secret, or the server wants one.
+// (and may be a stranger); the text says why. kMismatch if the other side is no server of ours.
+// kInvalidArgument if the host's name does not exist, or if this process lacks the secret that a
+// public address or the server demands.
 class TcpClient final : public Rendezvous {
  public:
   using Clock = std::chrono::steady_clock;
@@ -48,8 +48,7 @@ class TcpClient final : public Rendezvous {
             Clock::time_point end = Clock::time_point::max());
 
   // `tell` is called once, with the reason, if the other side does not prove that it is of this
-  // job. It may be a stranger in the server's place, so the call goes on; or this process has
-  // another secret.
+  // job. It may be a stranger, so calls go on trying; or this process has another secret.
   void on_refusal(std::function<void(const Status&)> tell) { tell_refusal_ = std::move(tell); }
   ~TcpClient() override;
 
@@ -59,16 +58,15 @@ class TcpClient final : public Rendezvous {
   Status erase(std::string_view key) override;
   Status get_each(std::span<const std::string> keys, Duration patience, const Taker& take) override;
 
-  // Puts a value that goes with this process, then gets another key, in one exchange. `patience`
-  // must be positive.
+  // Puts a value that is erased when this process ends, then gets another key, in one exchange.
+  // `patience` must be positive.
   Result<std::vector<std::byte>> put_and_get(std::string_view put_key, ByteSpan value,
                                              std::string_view get_key, Duration patience);
 
-  // Least round trip that TCP measured to the server, on connections that are free. 0 if there is
-  // none.
+  // Least round trip to the server that TCP measured on connections now free. 0 if none is free.
   Duration round_trip() const override;
 
-  // The two ends of the connection that was used last, if it is free.
+  // The two ends of the connection that was used last, if no call uses it now.
   std::optional<ConnectionEnds> ends() const;
 
  private:

@@ -19,11 +19,11 @@ struct TcpSecurity {
   bool allows(const asio::ip::address& address) const;
 };
 
-// The result allows connections with holders of one of the secrets. If `secrets` is null, it allows
-// those with private addresses, or with all if `insecure`.
+// With `secrets`, only holders of one of them may connect. Without, only private addresses may, or
+// all addresses if `insecure`.
 Result<TcpSecurity> make_tcp_security(std::shared_ptr<const keys::Secrets> secrets, bool insecure);
 
-// Credentials that the options name. If any() is true, nothing leaves this process plain.
+// Credentials that the options name. If any() is true, nothing leaves this process unencrypted.
 keys::CredentialFiles credentials_of(const Options& options);
 
 // The error (kInvalidArgument) of a public `address` without a secret.

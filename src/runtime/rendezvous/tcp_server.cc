@@ -31,7 +31,7 @@ Result<std::unique_ptr<TcpServer>> TcpServer::open(const HostPort& where,
 TcpServer::TcpServer(std::unique_ptr<Loop> loop, std::string address)
     : loop_(std::move(loop)), address_(std::move(address)) {}
 
-// A forked child has no thread to end.
+// In a forked child the server's thread does not exist, so the loop is leaked.
 TcpServer::~TcpServer() {
   if (!check_process().ok()) {
     (void)loop_.release();
@@ -135,7 +135,7 @@ Result<std::shared_ptr<TcpServer>> shared_server(const HostPort& where,
                                                  const RendezvousLimits& limits,
                                                  const TcpSecurity& security,
                                                  std::unique_ptr<Log> log) {
-  // Never destroyed: threads may outlive exit(). A forked child has no server of its parent's.
+  // Never destroyed, because threads may outlive exit(). A forked child begins without servers.
   static auto& places = *new PerProcess<SharedPlaces>;
   const auto place_at = [&](const std::string& address) {
     return places.get().at(address + (security.insecure ? " insecure" : "") +

@@ -1,5 +1,5 @@
-// The server of a TcpRendezvous, on a thread of its own, and its store as this process uses it,
-// without a connection.
+// A server for TcpRendezvous, on a thread of its own. This process uses the store directly, without
+// a connection.
 #pragma once
 
 #include <unistd.h>
@@ -21,33 +21,33 @@ namespace leeway::rendezvous {
 
 class TcpServer final : public Rendezvous {
  public:
-  // Listens before it returns. A literal address is listened on alone. A name stands for this
-  // machine, whatever it resolves to here (Debian's /etc/hosts maps a machine's own name to
-  // 127.0.1.1). So all local addresses are listened on, as for an empty host; but "localhost" stays
-  // inside. With port 0 the system chooses one. `log` may be null. Without a secret, connections
-  // from public addresses are closed, and a public `where` is an error.
+  // Listens before it returns. If `where` is an IP address, listens there only. If it is a name or
+  // empty, listens on all local addresses, because a machine's own name may resolve to loopback
+  // (Debian's /etc/hosts maps it to 127.0.1.1); "localhost" means loopback. With port 0 the system
+  // chooses one. `log` may be null. Without a secret, connections from public addresses are closed,
+  // and a public `where` is an error.
   static Result<std::unique_ptr<TcpServer>> open(const HostPort& where,
                                                  const RendezvousLimits& limits,
                                                  const TcpSecurity& security,
                                                  std::unique_ptr<Log> log);
-  // Gives answers that are on their way half a second to leave, more if they are large. In a forked
-  // child it leaves everything as it is.
+  // Waits up to half a second for pending answers to leave, longer if they are large. Does nothing
+  // in a forked child.
   ~TcpServer() override;
 
-  // Address to which others connect: the host that was asked for; without one, the address by which
-  // this machine reaches other networks.
+  // Address to which others connect: the host that was asked for, or the address by which this
+  // machine reaches other networks if the host was empty.
   const std::string& address() const { return address_; }
 
-  // Connections that were refused for another secret or certificate than this job's, or because
-  // only one side has any.
+  // Connections refused because they have another secret or certificate than this job, or only one
+  // side has any.
   struct Refusals {
     std::uint64_t count = 0;
     std::string from;  // address of the last one
     std::string why;
   };
   Refusals refusals() const;
-  // The error of the latest attempt to take a connection; 0 if it was taken. While it is set, ranks
-  // that come are not heard.
+  // errno of the latest attempt to accept a connection; 0 if it succeeded. While it is not 0, new
+  // ranks get no answer.
   int accept_error() const;
 
   // After a fork the child's calls fail.
@@ -70,9 +70,8 @@ class TcpServer final : public Rendezvous {
   const pid_t owner_ = ::getpid();
 };
 
-// The server of this process at an address, with a secret or without: the existing one, or a new
-// one. It closes when the last user is gone. A server at a port that the system chose is found by
-// the address that it got.
+// Returns this process's server at `where` with this security, and opens it if there is none. It
+// closes when its last user is gone. If the system chose its port, later calls name that port.
 Result<std::shared_ptr<TcpServer>> shared_server(const HostPort& where,
                                                  const RendezvousLimits& limits,
                                                  const TcpSecurity& security,

@@ -20,9 +20,8 @@ namespace {
 
 using asio::ip::tcp;
 
-// Time for answers to leave at the end. Answers to a few ranks are a few kilobytes into empty
-// socket buffers; bytes that do not leave in this time never will. The tables of many ranks are
-// megabytes for each of them: they have the time that 100 MB/s take.
+// Time for answers to leave when the server closes. A few ranks' answers are kilobytes, which leave
+// at once or never. Many ranks' tables are megabytes each, which have the time that 100 MB/s take.
 constexpr Duration kFlushTime = std::chrono::milliseconds(500);
 constexpr Duration kFlushTimePerByte = std::chrono::nanoseconds(10);
 
@@ -33,8 +32,8 @@ constexpr Duration kAcceptRetry = std::chrono::milliseconds(50);
 constexpr std::array<std::byte, 7> kHandshakeFailure = {std::byte{21}, std::byte{3}, std::byte{3},
                                                         std::byte{0},  std::byte{2}, std::byte{2},
                                                         std::byte{40}};
-// Most alerts in kAlertWindow. A rank with another secret learns of it by an alert. A flood does
-// not: an alert costs a third of what a connection costs.
+// Most alerts in kAlertWindow. An alert tells a rank that it has another secret. The limit is for
+// floods, because an alert costs a third of what a connection costs.
 constexpr int kAlertsPerSecond = 50;
 constexpr Duration kAlertWindow = std::chrono::seconds(1);
 
@@ -44,15 +43,14 @@ constexpr const char* kUnknownSecret =
 constexpr const char* kHasSecret =
     "it has a secret (LEEWAY_SECRET_FILE) or certificates, and this process has none";
 
-// Returns true if the bytes begin as a TLS handshake does.
 bool is_handshake(ByteSpan first) {
   return first.size() >= 2 && first[0] == std::byte{22} && first[1] == std::byte{3};
 }
 
-// Most connections that are accepted before anything else is done.
+// Most connections to accept in a row before the thread does other work.
 constexpr int kAcceptBatch = 64;
 
-// Every local address, for both families where the system allows it.
+// The wildcard address. That of IPv6 also takes IPv4 where the system allows it.
 tcp::endpoint any_address(std::uint16_t port, bool v6) {
   return {v6 ? tcp::v6() : tcp::v4(), port};
 }
@@ -76,7 +74,7 @@ Status cannot_listen(const HostPort& where, std::error_code error) {
                        descriptor_hint(error.value()));
 }
 
-// The addresses to try. The first that can be bound is listened on.
+// Returns the addresses to try. The server listens on the first that it can bind.
 Result<std::vector<tcp::endpoint>> endpoints_to_listen_on(asio::io_context& io,
                                                           const HostPort& where) {
   const std::vector<tcp::endpoint> all = {any_address(where.port, true),
@@ -125,7 +123,7 @@ Status TcpServer::Loop::start() {
   return Status();
 }
 
-// Asio throws when memory runs out. The operation at hand is lost, the rest goes on.
+// Asio throws when memory runs out. Only the operation that threw is lost.
 void TcpServer::Loop::run() {
   while (!io_.stopped()) {
     try {
@@ -161,9 +159,9 @@ void TcpServer::Loop::wait_for_connections() {
   });
 }
 
-// Accepts up to kAcceptBatch connections at once, so that a rank waits behind a flood only as long
-// as a look at the flood takes. It calls accept4() because Asio's sockets take five more system
-// calls for a connection that is refused.
+// Accepts up to kAcceptBatch connections in a row and refuses strangers at once, so that a rank
+// waits only briefly behind a flood. Asio's accept would take five more system calls for a refused
+// connection.
 void TcpServer::Loop::accept_batch() {
   for (int i = 0; i < kAcceptBatch; ++i) {
     tcp::endpoint remote;
@@ -193,8 +191,7 @@ void TcpServer::Loop::accept_batch() {
   wait_for_connections();
 }
 
-// Looks at what a connection has said already, before it takes a place among those that have not
-// greeted.
+// Judges a connection by what it has sent already, before it counts as one that has not greeted.
 void TcpServer::Loop::look_at(int descriptor, const tcp::endpoint& remote) {
   if (!security_.allows(remote.address())) {
     say_dropped(remote, public_address_refused(remote.address()).c_str());
@@ -256,9 +253,8 @@ void TcpServer::Loop::read_next(Id id, const ConnectionPtr& connection) {
       });
 }
 
-// Takes `bytes` that were received. A TLS session takes 100 kB, so it is made only for a whole
-// first message that may be a member's. The core hears nothing of a connection before TLS says that
-// it knows the secret.
+// Handles received bytes. A TLS session takes 100 kB, so only a whole first message that may be a
+// member's gets one. The core gets no bytes before TLS has proved that the sender knows the secret.
 void TcpServer::Loop::take(Id id, const ConnectionPtr& connection, std::size_t bytes) {
   ByteSpan received = ByteSpan(connection->received).first(connection->held + bytes);
   std::vector<std::byte> plain;
@@ -299,7 +295,7 @@ bool TcpServer::Loop::may_alert() {
 }
 
 // Sends an alert, if the socket takes it at once, and drops the connection. OpenSSL makes no alert
-// for bytes that are not TLS, such as those of a process without a secret.
+// for bytes that are not TLS, so kHandshakeFailure serves for these.
 void TcpServer::Loop::refuse(Id id, const ConnectionPtr& connection) {
   ByteSpan alert;
   if (connection->tls) alert = connection->tls->begin_write();
@@ -338,7 +334,7 @@ void TcpServer::Loop::write_tls(Id id, const ConnectionPtr& connection) {
                     });
 }
 
-// Tells the core what happened, and does what the core asks for.
+// Runs `work` on the core, then sends the answers and closes the connections that the core names.
 void TcpServer::Loop::work_on_core(const std::function<void(StoreServer&, Instant)>& work) {
   std::vector<StoreServer::Answer> answers;
   std::vector<StoreServer::Closing> closings;

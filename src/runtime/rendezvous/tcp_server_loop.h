@@ -25,7 +25,8 @@
 
 namespace leeway::rendezvous {
 
-// Other threads use only what a mutex guards: the store with its core, and the refusals.
+// Other threads use only what a mutex guards: the store with its core (StoreServer), and the
+// refusals.
 class TcpServer::Loop {
  public:
   Loop(const RendezvousLimits& limits, const TcpSecurity& security, std::unique_ptr<Log> log)
@@ -51,10 +52,11 @@ class TcpServer::Loop {
  private:
   using tcp = asio::ip::tcp;
 
-  // Bytes read at a time; also the longest first message. A rank's has some hundred bytes.
+  // Most bytes read at a time, and the longest first message. A rank's first message has some
+  // hundred bytes.
   static constexpr std::size_t kReadBytes = std::size_t{8} * 1024;
-  // Pause between log lines about dropped connections. A rank with another secret comes again and
-  // again until its time is up.
+  // Least interval of log lines about dropped connections. A rank with another secret connects
+  // again and again until its time is up.
   static constexpr Duration kStrangersEvery = std::chrono::seconds(10);
 
   struct Connection {
@@ -73,7 +75,7 @@ class TcpServer::Loop {
     bool has_spoken = false;
     std::vector<StoreServer::Answer> queued;
     std::vector<StoreServer::Answer> leaving;
-    std::optional<TlsChannel> tls;  // from the first message on; then it has the answers
+    std::optional<TlsChannel> tls;  // from the first message on; holds the answers instead
   };
   using ConnectionPtr = std::shared_ptr<Connection>;
   using Id = StoreServer::Id;

@@ -1,6 +1,7 @@
 #include "rendezvous/tcp_socket.h"
 
-// The kernel's own header: glibc's tcp_info ends before tcpi_min_rtt. The two exclude each other.
+// The kernel's header, because glibc's tcp_info ends before tcpi_min_rtt. A file cannot include
+// both.
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -10,7 +11,7 @@
 namespace leeway::rendezvous {
 namespace {
 
-// TCP_RTO_MAX_MS, in ms: since Linux 6.15, and headers may be older.
+// The option TCP_RTO_MAX_MS of Linux 6.15. System headers may be older.
 constexpr int kTcpRtoMaxMs = 44;
 constexpr int kRepeatMaxMs = 1000;
 

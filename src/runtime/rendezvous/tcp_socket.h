@@ -1,17 +1,17 @@
-// Settings of the system's TCP for a rendezvous's connections, and what it measured of them.
+// TCP options of a rendezvous's connections, and the round trip that TCP measured.
 #pragma once
 
 #include "leeway/types.h"
 
 namespace leeway::rendezvous {
 
-// Makes small messages leave at once, and lost ones again soon. The kernel doubles its time-out
-// with each repeat. Behind a link that lost eight in a row it would come back after 50 s, here
+// Makes TCP send small messages at once and repeat lost ones soon. The kernel doubles its time-out
+// with each repeat, so after eight losses in a row the next repeat would come after 50 s, here
 // after 2 s. `socket` is a TCP socket. Options that the kernel does not know are left out.
 void speak_promptly(int socket);
 
-// The shortest of the recent round trips, at first that of the handshake. Kernels answer each
-// other, so a busy process at either end does not lengthen it. 0 if not known, or if `socket` is
+// Returns the shortest recent round trip, at first that of the handshake. Kernels acknowledge
+// without the processes, so a busy process does not lengthen it. 0 if not known, or if `socket` is
 // none.
 Duration least_round_trip(int socket);
 

@@ -1,5 +1,5 @@
-// The server's side of a connection with a secret: answers become TLS records, a part at a time. So
-// the tables of many ranks do not all lie here encrypted at once.
+// The server's side of a TLS connection. It encrypts answers a part at a time, so that the tables
+// of many ranks are not all here encrypted at once.
 #pragma once
 
 #include <cstddef>
@@ -17,17 +17,15 @@ class TlsChannel {
   explicit TlsChannel(std::shared_ptr<const keys::TlsContext> context)
       : session_(std::move(context), keys::TlsSession::Side::server) {}
 
-  // As TlsSession::receive().
   bool receive(ByteSpan bytes, std::vector<std::byte>& plain) {
     return session_.receive(bytes, plain);
   }
 
-  // As TlsSession::objection().
   const std::string& objection() const { return session_.objection(); }
 
   void queue(StoreServer::Answer answer);
 
-  // Bytes to write next. Empty if there are none, or the last ones are not written yet.
+  // Returns the bytes to write next; none if all are written, or a write has not ended.
   ByteSpan begin_write();
   struct Written {
     std::size_t answers = 0;  // number of answers that have left whole

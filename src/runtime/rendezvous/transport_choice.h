@@ -13,14 +13,14 @@ namespace leeway::rendezvous {
 // both sides.
 Status check_wishes(const control::Hello& hello, const LocalConfiguration& root);
 
-// All ranks ask for `wanted`; `udp` leads to all of them; `offers` is by rank. Automatic means
-// verbs if every rank has it, else UDP. A rank that lacks a transport that is asked for by name is
-// an error (kUnsupported) that names it.
+// Chooses the transport for all ranks, which all ask for `wanted`. `udp` has the UDP addresses of
+// all; `offers` is by rank. Automatic means verbs if every rank has it, else UDP. Returns
+// kUnsupported, and names the rank, if one lacks a transport that was asked for by name.
 Result<GroupTransport> choose_transport(TransportKind wanted, const GroupTransport& udp,
                                         const std::vector<std::vector<TransportOffer>>& offers);
 
-// The multicast group of a communicator. Its scope is one organisation. Other epochs have other
-// groups. Its UDP ports are below those that systems choose for sockets by themselves.
+// Returns the multicast group of a communicator, in the scope of an organisation. It depends on the
+// epoch. Its UDP port is below those that systems choose for sockets by themselves.
 Group::Multicast multicast_of(std::uint32_t epoch, bool v4);
 
 void put_offers(const std::vector<TransportOffer>& offers, control::Hello& hello);

@@ -18,7 +18,6 @@ constexpr Duration kTrialTime = std::chrono::milliseconds(200);
 
 using Pair = std::array<std::unique_ptr<Candidate>, 2>;
 
-// Two ranks in this process, connected by UDP.
 Result<Pair> open_pair(const asio::ip::address& address) {
   Pair pair;
   GroupTransport transport{TransportKind::udp, 0, {}};

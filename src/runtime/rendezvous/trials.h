@@ -1,5 +1,4 @@
-// Small trials of the transports of this host, for `leeway doctor`. Nothing here is on the way of a
-// communicator.
+// Small trials of the transports of this host, only for `leeway doctor`.
 #pragma once
 
 #include <asio/ip/address.hpp>
@@ -14,15 +13,15 @@ namespace leeway::rendezvous {
 // rendezvous, else the one towards other networks, else loopback.
 asio::ip::address likely_address(const Options& options);
 
-// The outcome of `automatic` if all ranks are as this one, at `address`.
+// The transport that `automatic` chooses if every rank has a host like this one.
 struct AutomaticChoice {
   TransportKind datagrams = TransportKind::udp;
   std::string why;  // why not verbs
 };
 AutomaticChoice choose_automatically(const Options& options, const asio::ip::address& address);
 
-// Checks that the interface of `address` carries multicast at all. It is tried from one socket to
-// another on this host.
+// Checks that the interface of `address` carries multicast, by a datagram between two sockets of
+// this host.
 Status try_multicast(const asio::ip::address& address);
 
 }  // namespace leeway::rendezvous

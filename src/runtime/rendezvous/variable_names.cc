@@ -18,19 +18,19 @@ namespace {
 
 constexpr std::string_view kPrefix = "LEEWAY_";
 
-// Most typos in a misspelt name; with more it is another word. A short name has fewer: LEEWAY_LOSS
-// is not LEEWAY_LOG.
+// A misspelt name has at most kTyposMax typos, and at most one for each kLettersPerTypo letters:
+// LEEWAY_LOSS is not LEEWAY_LOG.
 constexpr std::size_t kTyposMax = 2;
 constexpr std::size_t kLettersPerTypo = 3;
 
-// Names longer than this are not compared: they are no typos, and it takes time.
+// Longer names are never compared, because that takes time and they are no typos.
 constexpr std::size_t kNameMax = 64;
 
 constexpr std::array<const char*, 8> kReadElsewhere = {
     "LEEWAY_NCCL_POLICY",  "LEEWAY_NCCL_TRACE", "LEEWAY_NCCL_TIMEOUT", "LEEWAY_NCCL_SEAL",
     "LEEWAY_NCCL_STAGING", "LEEWAY_NCCL_SMS",   "LEEWAY_COMMAND",      "LEEWAY_NCCL_VERSION"};
 
-// Variables of the project's own tools, tests and builds, which no misspelt name means.
+// Variables of the project's own tools, tests and builds. They are not odd, and never suggested.
 constexpr std::array<std::string_view, 10> kOwn = {
     "LEEWAY_LAUNCHER_PID", "LEEWAY_SLOW_TESTS", "LEEWAY_DEBIAN_MIRROR", "LEEWAY_FRESH_ROOT_",
     "LEEWAY_TEST_",        "LEEWAY_VM_",        "LEEWAY_BUILD_",        "LEEWAY_WITH_",
@@ -55,7 +55,7 @@ std::string upper(std::string_view text) {
   return out;
 }
 
-// Returns how many characters to add, drop, change or swap with a neighbour make one the other.
+// Returns the edit distance of two names: characters to add, drop, change or swap with a neighbour.
 std::size_t typos_between(std::string_view one, std::string_view other) {
   using Row = std::array<std::size_t, kNameMax + 1>;  // for the first i characters of `one`
   Row before_last{};
@@ -81,7 +81,6 @@ bool is_slip(std::string_view name, std::string_view meant) {
   return typos_between(name, meant) <= std::min(kTyposMax, letters / kLettersPerTypo);
 }
 
-// The words of a name without its prefix.
 std::vector<std::string_view> words_of(std::string_view name) {
   std::vector<std::string_view> words;
   name.remove_prefix(std::min(kPrefix.size(), name.size()));
@@ -93,15 +92,15 @@ std::vector<std::string_view> words_of(std::string_view name) {
   return words;
 }
 
-// Returns true if the word is `meant`, or has one typo in it. Short words must be equal, since many
-// of them differ by one letter.
+// Returns true if the word is `meant`, or has one typo. Short words must be equal, since many of
+// them differ by one letter.
 bool is_word(std::string_view word, std::string_view meant) {
   constexpr std::size_t kLongWord = 5;
   return word == meant || (meant.size() >= kLongWord && typos_between(word, meant) == 1);
 }
 
-// Returns true if a word of a name, as in LEEWAY_SECRET_KEY_PATH, is one of the words that only
-// protecting variables have.
+// Returns true if one of `words`, such as SECRET in LEEWAY_SECRET_KEY_PATH, is in `meant`, a
+// protecting variable.
 bool names_protection(const std::vector<std::string_view>& words, const char* meant) {
   const std::vector<std::string_view> theirs = words_of(meant);
   return std::ranges::any_of(words, [&](std::string_view word) {
@@ -110,8 +109,8 @@ bool names_protection(const std::vector<std::string_view>& words, const char* me
   });
 }
 
-// Returns the name that is meant, or null. A word of protection counts before a slip of several
-// letters: a name that would leave the group open must not be taken for another one.
+// Returns the variable that `name` probably means, or null. A protecting variable that shares a
+// word with `name` comes before any that is two typos away: missing it would leave the group open.
 const char* nearest_to(const std::string& name) {
   const auto typos_in = [&](const char* meant) { return typos_between(name, meant); };
   const std::vector<const char*> all = meaningful_names();
@@ -134,8 +133,8 @@ bool is_set(const char* const* environment, std::string_view name) {
   return false;
 }
 
-// Returns the variable if it is odd. A name with the prefix that nobody reads is odd. A name with a
-// typo in the prefix is odd only if it is near a known one.
+// Returns the variable if it is odd. A name with the right prefix is odd if nobody reads it. A name
+// with a typo in the prefix is odd only if it is near a known one.
 std::optional<OddVariable> judge(std::string_view name) {
   if (name.size() > kNameMax || name.size() < kPrefix.size()) return std::nullopt;
   const std::string folded = upper(name);

@@ -14,24 +14,23 @@ namespace leeway::rendezvous {
 struct OddVariable {
   std::string name;
   const char* meant = nullptr;  // the nearest name that means something, or null
-  // `meant` protects the group, and nothing else in the environment does.
+  // True if `meant` protects the group, and nothing else in the environment does.
   bool leaves_open = false;
 
   std::string text() const;
 };
 
-// Variables that other parts of the project read, most of them the drop-in for NCCL, and that are
-// not in environment_variables().
+// Variables that are not in environment_variables() because other parts of the project read them,
+// most of them the drop-in for NCCL.
 std::span<const char* const> names_read_elsewhere();
 
-// The odd ones among "NAME=value" entries, of which the last is null.
+// Returns the odd ones among "NAME=value" entries. The last entry is null.
 std::vector<OddVariable> odd_variables(const char* const* environment);
 
-// Returns kInvalidArgument if one of them leaves the group open.
+// Returns kInvalidArgument if a variable in `odd` leaves the group open.
 Status check_names(const std::vector<OddVariable>& odd);
 
-// Checks the environment of this process. Each odd variable is a line of the log, once. Errors are
-// those of check_names().
+// Checks the environment of this process. Logs each odd variable once. Errors as of check_names().
 Status check_process_names();
 
 }  // namespace leeway::rendezvous

@@ -1,4 +1,5 @@
-// Limits of a train: those of UDP. Other transports keep to them, so that a train may go any way.
+// Limits of a train. They are UDP's, and other transports keep to them, so that any can carry a
+// train.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,7 @@ namespace leeway::transport {
 inline constexpr std::size_t kTrainDatagramsMax = 64;
 // Largest UDP payload over IPv4: 65,535 less 20 and 8 bytes of headers.
 inline constexpr std::size_t kTrainBytesMax = 65'507;
-// A header and a payload for each datagram, and as much again for callers that gather from more
+// Two slices for each datagram (header and payload), and two more for callers that gather from more
 // places.
 inline constexpr std::size_t kTrainSlicesMax = 4 * kTrainDatagramsMax;
 

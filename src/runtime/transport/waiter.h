@@ -37,7 +37,7 @@ class Waiter {
   // Watches one more handle. Call it after open() and while nobody waits.
   void also_watch(int handle);
 
-  // From now on only wake() and timeouts end a wait: the handles are about to be closed.
+  // From now on only wake() and timeouts end a wait, because the handles are about to be closed.
   void forget_handles() { handle_count_ = 0; }
 
   // Sleeps until a handle is readable (or the first one writable, if asked for), until wake(), or

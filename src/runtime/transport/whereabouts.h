@@ -1,5 +1,5 @@
-// Addresses of a transport's peers, which may change. The code that proves where peers are
-// (transport/sealed) uses this interface.
+// A transport's interface for peers whose addresses may change. The code that proves where peers
+// are (transport/sealed) uses it.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace leeway::transport {
 
-// Refusals of the operating system to send to one peer. They count trains, or datagrams if these
-// are sent one by one.
+// The operating system's refusals to send to one peer. A refused train counts once; if it was sent
+// datagram by datagram, each refused datagram counts.
 struct SendRefusals {
   Rank to = kNoRank;
   std::uint64_t count = 0;
@@ -34,24 +34,24 @@ class Whereabouts {
   Whereabouts& operator=(const Whereabouts&) = delete;
   virtual ~Whereabouts() = default;
 
-  // From now on receive() shows datagrams of unknown addresses as well, as those of kNoRank.
+  // From now on receive() returns datagrams of unknown addresses as well, as from kNoRank.
   virtual void show_strangers() = 0;
   // Returns the address to which trains to the peer go. The peer must be known.
   virtual NetworkAddress address_of(Rank peer) const = 0;
   // Returns the address that a datagram of the latest receive() came from.
   virtual NetworkAddress source_of(const Received& received) const = 0;
-  // Sends trains to the peer to this address from now on. Returns false if there is no socket for
-  // such addresses.
+  // Sets the address to which trains to the peer go from now on. Returns false if there is no
+  // socket for such addresses.
   virtual bool move(Rank peer, const NetworkAddress& to) = 0;
   // Sends one datagram now, or not at all. Returns true if the system took it.
   virtual bool send_to(const NetworkAddress& to, ByteSpan datagram) = 0;
   // Returns the system's refusals to send to one peer. The count is 0 if there were none, or if the
   // transport does not count them.
   virtual SendRefusals refusals_to(Rank peer) const { return {.to = peer}; }
-  // Returns the refusals of the peer that had the latest one.
+  // Returns the refusals to the peer that was refused last.
   virtual SendRefusals last_refusals() const { return {}; }
-  // Returns a peer to which a datagram was too long since the peer was last returned, or nullopt if
-  // there is none.
+  // Returns a peer to which a datagram was too long since the last call that returned this peer, or
+  // nullopt if there is none.
   virtual std::optional<LengthRefusal> take_refusal() { return std::nullopt; }
   // Returns the address of the latest datagram that came from no member; it is not known() if none
   // came.

@@ -1,4 +1,4 @@
-// OpenSSL objects of Certificates, for TLS contexts.
+// The OpenSSL objects inside Certificates, from which TLS contexts are made.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -34,12 +34,11 @@ struct Certificates::Parts {
   TlsPtr<EVP_PKEY> key;
 };
 
-// Returns JOB of the only urn:leeway:JOB among the certificate's names; nullopt if there is none,
-// or several.
+// Returns JOB if exactly one of the certificate's names is urn:leeway:JOB, else nullopt.
 std::optional<std::string> job_of(X509* certificate);
 
-// Returns why a certificate was refused. If it is not valid now, the text has the start and end of
-// its validity and this machine's time.
+// Returns why verification refused a certificate. If it is not valid now, the text has its validity
+// period and this machine's time.
 std::string reason_of(X509_STORE_CTX* context);
 
 }  // namespace leeway::keys

@@ -27,7 +27,7 @@ Status unusable(const char* variable, const std::string& path, const char* why) 
   return Status::error(StatusCode::kInvalidArgument, "%s %.120s: %s", variable, path.c_str(), why);
 }
 
-// Keeps OpenSSL from asking for a passphrase at a terminal.
+// Gives OpenSSL no passphrase, so that it does not ask for one at a terminal.
 int no_passphrase(char*, int, int, void*) {
   return 0;
 }
@@ -84,8 +84,8 @@ std::string clock_text() {
   return now == nullptr ? "an unknown time" : time_text(now.get());
 }
 
-// A certificate may be valid by another machine's clock and not by this one's. So the text says
-// what this machine's clock shows.
+// Returns the certificate's validity period and this machine's time: by another machine's clock the
+// certificate may be valid.
 std::string validity_text(const X509* certificate) {
   return "valid from " + time_text(::X509_get0_notBefore(certificate)) + " until " +
          time_text(::X509_get0_notAfter(certificate)) + ", and this machine's clock says " +

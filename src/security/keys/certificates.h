@@ -1,5 +1,5 @@
 // Certificates as an alternative to a secret: an authority confirms that a process is a member of a
-// job. The job's name is a URI among the certificate's alternative names: urn:leeway:JOB.
+// job. The certificate names the job by an alternative name that is a URI: urn:leeway:JOB.
 //
 // Texts of errors name a file, but never contents of the key's file.
 #pragma once
@@ -11,9 +11,9 @@
 
 namespace leeway::keys {
 
-// Paths of PEM files. LEEWAY_TLS_CA: the authorities that sign. LEEWAY_TLS_CERT: this process's
-// certificate, and those between it and the authority. LEEWAY_TLS_KEY: its private key, which only
-// its owner may be able to read.
+// Paths of PEM files. LEEWAY_TLS_CA: certificates of the authorities. LEEWAY_TLS_CERT: this
+// process's certificate, and those between it and the authority. LEEWAY_TLS_KEY: its private key,
+// which only the file's owner may be able to read.
 struct CertificateFiles {
   std::string authority;
   std::string certificate;
@@ -23,17 +23,18 @@ struct CertificateFiles {
 
 class Certificates {
  public:
-  // Returns kInvalidArgument, with what to do, if a file is missing, unreadable or of another kind;
-  // if others can read the key, or the key is another certificate's; or if the certificate names no
-  // job, is not valid now, or is not signed by these authorities.
+  // Returns kInvalidArgument, with what to do, if
+  // - a file is missing, unreadable or of another kind;
+  // - others can read the key, or the key belongs to another certificate;
+  // - the certificate names no job, is not valid now, or is not signed by these authorities.
   static Result<std::shared_ptr<const Certificates>> read(const CertificateFiles& files);
   ~Certificates();
 
-  // The job's name, from urn:leeway:JOB. Only processes of the same job talk to each other.
+  // The job, from urn:leeway:JOB. Only processes of one job talk to each other.
   const std::string& job() const { return job_; }
-  // SHA-256 of the certificate in hexadecimal digits, which tells certificates apart.
+  // SHA-256 of the certificate, in hexadecimal digits. It tells certificates apart.
   const std::string& fingerprint() const { return fingerprint_; }
-  // The end of validity, as text.
+  // When the certificate's validity ends, as text.
   const std::string& valid_until() const { return valid_until_; }
 
   struct Parts;  // OpenSSL's
@@ -47,8 +48,8 @@ class Certificates {
   std::string valid_until_;
 };
 
-// Files and texts with which a process proves that it is a member. If there are certificates and no
-// secret, read_credentials() makes one Secret that everybody can compute from the job's name.
+// What a process proves its membership with. If there are certificates and no secret,
+// read_credentials() derives a public Secret from the job's name.
 struct CredentialFiles {
   std::string secret;
   std::string secret_text;  // contents of a secret file, used instead of the file
@@ -57,7 +58,7 @@ struct CredentialFiles {
   bool any() const { return !secret.empty() || !secret_text.empty() || certificates.any(); }
 };
 
-// Returns null if there are none.
+// Returns null if neither a secret nor certificates are given.
 Result<std::shared_ptr<const Secrets>> read_credentials(const CredentialFiles& files);
 
 }  // namespace leeway::keys

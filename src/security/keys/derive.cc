@@ -38,10 +38,10 @@ Key hmac(ByteSpan key, ByteSpan text) {
 
 std::atomic<bool> openssl_is_gone{false};
 
-// While a process ends, some of its threads may still join or seal, and some may be the program's
-// own. OpenSSL must not be torn down under them. The first caller that initialises OpenSSL decides
-// whether exit() tears it down, so this function runs when the library is loaded. If the program
-// initialised OpenSSL first, end_threads() runs before OpenSSL is torn down.
+// Keeps OpenSSL usable while the process ends, because some threads, also the program's own, may
+// still join or seal. Whoever initialises OpenSSL first decides whether exit() tears it down, so
+// this runs when the library is loaded. If the program was earlier, end_threads() runs before
+// OpenSSL goes.
 [[gnu::constructor]] void keep_openssl_at_exit() {
   (void)::OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
   (void)::OPENSSL_atexit([] {

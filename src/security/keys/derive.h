@@ -16,15 +16,15 @@ using Key = std::array<std::byte, 32>;
 // HKDF-Extract: one key from all of `input`.
 Key extract(ByteSpan salt, ByteSpan input);
 
-// HKDF-Expand with `label` as its info. Fills `out`, at most 8,160 bytes.
+// HKDF-Expand with `label` as info. Fills `out`, at most 8,160 bytes.
 void expand(const Key& key, std::string_view label, MutableByteSpan out);
-// The same, for 32 bytes.
+// HKDF-Expand to 32 bytes.
 Key expand(const Key& key, std::string_view label);
 
-// Fills `out` from the system's generator. check_random() must have succeeded: without a generator
-// this ends the process.
+// Fills `out` with random bytes of the system. Without them the process ends, so call
+// check_random() first.
 void fill_randomly(MutableByteSpan out);
-// Checks the random generator. kUnsupported: the system has no random numbers for this process.
+// Checks that random bytes can be had. kUnsupported: the system has none for this process.
 // kResourceExhausted: no memory. kCancelled: the process is ending, and OpenSSL is torn down.
 Status check_random();
 

@@ -14,7 +14,7 @@
 namespace leeway::keys {
 namespace {
 
-// An access control list as Linux hands it out: a version, then entries (linux/posix_acl_xattr.h).
+// Attribute with a file's access control list: a version, then entries (linux/posix_acl_xattr.h).
 constexpr const char* kListName = "system.posix_acl_access";
 constexpr std::size_t kVersionBytes = 4;
 constexpr std::size_t kEntriesMax = 64;
@@ -35,7 +35,7 @@ bool is_own_group(gid_t group) {
   return std::find(groups.begin(), groups.end(), group) != groups.end();
 }
 
-// Returns whether an entry lets anybody but root, this process and its groups read.
+// Returns whether the entry lets a user read who is not root, this process or in its groups.
 bool tells_others(const Entry& entry, gid_t owning_group) {
   if ((entry.rights & R_OK) == 0) return false;
   if (entry.tag == kUser) return entry.id != 0 && entry.id != ::geteuid();
@@ -43,8 +43,8 @@ bool tells_others(const Entry& entry, gid_t owning_group) {
   return entry.tag == kGroup && !is_own_group(entry.id);
 }
 
-// Returns whether the mode's group bits let only root, this process and its groups read. With an
-// access control list these bits bound all of its entries.
+// Returns whether only root, this process and its groups can read by the mode's group bits. If the
+// file has an access control list, these bits stand for all of its entries.
 bool readers_are_own(int file, gid_t owning_group) {
   std::array<std::byte, kVersionBytes + kEntriesMax * sizeof(Entry)> list{};
   const ssize_t got = ::fgetxattr(file, kListName, list.data(), list.size());

@@ -3,9 +3,9 @@
 
 namespace leeway::keys {
 
-// Returns whether only the owner may write `file`, and only root, its owner, this process and
-// groups of this process may read it. The group's right is needed with Kubernetes' fsGroup, and
-// this user's own entry in an access control list with systemd's credentials.
+// Returns whether only the owner may write `file`, and only root, its owner, this process and its
+// groups may read it. Groups are needed for Kubernetes' fsGroup, and this user's own entry in an
+// access control list for systemd's credentials.
 bool kept_from_others(int file);
 
 }  // namespace leeway::keys

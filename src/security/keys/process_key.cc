@@ -50,9 +50,9 @@ void append_addresses(std::string& text) {
   ::freeifaddrs(first);
 }
 
-// Returns bytes that differ between any two keys. Two keys of one process differ by the count. Two
-// processes of one machine differ by number and start, two starts of a machine by its boot, and
-// cloned machines by clocks or addresses.
+// Returns bytes that differ between any two keys. Keys of one process differ in the count,
+// processes of one machine in number and start, starts of a machine in the boot id, cloned machines
+// in clocks or addresses.
 std::string start_identity() {
   static std::atomic<std::uint64_t> keys_made{0};
   const std::uint64_t count = keys_made.fetch_add(1);

@@ -1,5 +1,5 @@
-// The X25519 key of one process. The private half stays here, the public one goes into the table of
-// members.
+// The X25519 key of one process. The private half stays in this class; the public half goes into
+// the table of members.
 #pragma once
 
 #include <cstdint>

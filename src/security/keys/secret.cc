@@ -18,12 +18,12 @@
 namespace leeway::keys {
 namespace {
 
-// A longer file is no secret file.
+// A file that is longer cannot be a secret file.
 constexpr std::size_t kFileBytesMax = 4096;
 
 constexpr std::string_view kDigits = "0123456789abcdef";
 
-// Text that is wiped from memory by its destructor.
+// Contents of a secret file; the destructor wipes them from memory.
 struct SecretText {
   std::array<char, kFileBytesMax + 1> bytes{};
   std::size_t size = 0;
@@ -49,8 +49,8 @@ std::optional<Key> key_of(std::string_view line) {
   return key;
 }
 
-// Returns whether 32 bytes may be random. Random bytes have more than 16 different values, except
-// for one key in 10^13, and do not count up in equal steps.
+// Returns false for 32 bytes that are hardly random: that have at most 16 different values, as one
+// random key in 10^13 has, or that count up in equal steps.
 bool may_be_random(const Key& key) {
   std::array<std::byte, 256> seen{};
   bool counts = true;
@@ -106,7 +106,7 @@ Status read_text(const std::string& path, SecretText& text) {
   return status;
 }
 
-// Returns the sum of the id's positions in both lists; nullopt if one does not have it.
+// Returns the sum of the id's positions in both lists; nullopt if a list lacks it.
 std::optional<std::size_t> places(std::uint64_t id, const std::vector<std::uint64_t>& one,
                                   const std::vector<std::uint64_t>& other) {
   const auto here = std::find(one.begin(), one.end(), id);

@@ -7,7 +7,7 @@
 namespace leeway::keys {
 namespace {
 
-// A zero byte separates place and message, because no place contains one.
+// No place contains a zero byte, so one separates place and message.
 Key proof_by(const Secret& secret, const std::string& place, ByteSpan message) {
   const ByteSpan text = std::as_bytes(std::span(place));
   std::vector<std::byte> input(text.begin(), text.end());

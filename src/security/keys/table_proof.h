@@ -1,5 +1,5 @@
-// Proof at the end of a message that a member puts into a store. A stranger without a secret of the
-// job can neither make such a message nor change one (WIRE 7.20).
+// Proof at the end of a message that a member puts into a store. Without a secret of the job,
+// nobody can make such a message or change one (WIRE 7.20).
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace leeway::keys {
 
-// Returns one proof for each secret, in their order. `place` is the key in the store, which names
-// the group, the meeting and the rank, so that a message proves nothing under another key.
+// Returns a proof by each secret, in their order. `place`: the message's key in the store, with
+// group, meeting and rank. A copy of the message under another key proves nothing.
 std::vector<std::byte> prove(const Secrets& secrets, const std::string& place, ByteSpan message);
 
-// Returns whether a process with the secrets of these ids made the proof. Both sides use the secret
-// that they share (shared_secret()).
+// Returns whether a process that holds the secrets with ids `theirs` made the proof. The proof by
+// the secret that both share counts (shared_secret()).
 bool is_proved(const Secrets& own, const std::vector<std::uint64_t>& theirs,
                const std::string& place, ByteSpan message, ByteSpan proof);
 

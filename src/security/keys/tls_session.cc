@@ -21,28 +21,27 @@
 namespace leeway::keys {
 namespace {
 
-// Most bytes before the handshake is done. Our ClientHello has 300 bytes.
+// Most bytes that are taken before the handshake is done. Our ClientHello has 300 bytes.
 constexpr std::size_t kHandshakeBytesMax = std::size_t{16} * 1024;
 
 constexpr std::size_t kRecordBytes = std::size_t{16} * 1024;
 
 constexpr char kCiphers[] = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256";
 
-// Most characters of a stranger's text in an error.
+// Most characters of a stranger's text that an error quotes.
 constexpr std::size_t kForeignTextMax = 80;
 
-// The text that stands for a secret in a ClientHello.
+// Returns the identity that names a secret in a ClientHello.
 std::string identity_of(std::uint64_t id) {
   return hex_text(id);
 }
 
-// The random numbers of the latest first messages. A recorded message that is sent again is refused
-// before it costs an X25519 exchange. Without certificates a new first message must prove a secret
-// before this process computes an exchange for it, so a stranger cannot make one.
+// Random numbers of the latest first messages (ClientHellos). A recorded one that is sent again is
+// refused before it costs an X25519 exchange. A new one costs an exchange only if it proves a
+// secret, or if certificates are used.
 class LatestHellos {
  public:
-  // has() returns whether the number came before. add() adds it, and returns false if it came
-  // before.
+  // has() returns whether the number was added before. add() adds it, and returns false if it was.
   bool has(std::uint64_t number) const {
     const std::lock_guard lock(mutex_);
     return numbers_.contains(number);
@@ -64,13 +63,13 @@ class LatestHellos {
   std::deque<std::uint64_t> order_;
 };
 
-// State of a context for its callbacks.
+// What the callbacks of a TLS context need.
 struct Known {
   std::shared_ptr<const Secrets> secrets;
   LatestHellos hellos;
 };
 
-// State of a session for its callbacks.
+// What the callbacks of a TLS session need.
 struct Notes {
   std::size_t attempt = 0;
   std::string objection;
@@ -96,7 +95,7 @@ Known& known_to(SSL* ssl) {
   return *static_cast<Known*>(SSL_CTX_get_app_data(::SSL_get_SSL_CTX(ssl)));
 }
 
-// Returns the first bytes of the client's random number; 0 if there is none.
+// Returns the first bytes of the random number in the client's first message; 0 if there is none.
 std::uint64_t number_of_hello(const SSL* ssl) {
   std::array<unsigned char, 32> random{};
   std::uint64_t number = 0;
@@ -117,7 +116,7 @@ int use_secret(SSL* ssl, const EVP_MD*, const unsigned char** id, std::size_t* i
   return *session != nullptr ? 1 : 0;
 }
 
-// An unknown identity is no error yet: without a session the handshake fails.
+// For an unknown identity, returns success without a session. The handshake fails then by itself.
 int find_secret(SSL* ssl, const unsigned char* identity, std::size_t bytes, SSL_SESSION** session) {
   *session = nullptr;
   std::uint64_t id = 0;
@@ -191,7 +190,7 @@ std::string TlsContext::name() const {
   return name;
 }
 
-// Takes the first message to be one whole record. OpenSSL judges everything else.
+// Expects the first message in one record, as ours is. OpenSSL judges all else.
 FirstMessage TlsContext::judge(ByteSpan first, std::size_t bytes_max) const {
   constexpr std::byte kHandshake{22};
   constexpr std::size_t kRecordHeader = 5;
@@ -205,8 +204,8 @@ FirstMessage TlsContext::judge(ByteSpan first, std::size_t bytes_max) const {
   if (first.size() < whole) return FirstMessage::unfinished;
   std::uint64_t number = 0;
   std::memcpy(&number, first.data() + kRandomAt, sizeof number);
-  // Without a secret anybody can make a new first message. But a recorded one is refused here, at
-  // no cost.
+  // Without secrets anybody can make a new first message, so only a recorded one can be refused
+  // here.
   if (has_certificates()) {
     return parts_->known.hellos.add(number) ? FirstMessage::may_be_members
                                             : FirstMessage::strangers;
@@ -275,7 +274,8 @@ TlsSession::TlsSession(std::shared_ptr<const TlsContext> context, Side side, std
     ::SSL_set_accept_state(ssl);
     return;
   }
-  // No certificate is trusted here: a server that shows one instead of the secret is refused.
+  // The server must prove the secret. One that shows a certificate instead is refused, since none
+  // is trusted.
   if (!parts_->context->has_certificates()) ::SSL_set_verify(ssl, SSL_VERIFY_PEER, nullptr);
   ::SSL_set_connect_state(ssl);
   shake_hands();
@@ -312,7 +312,7 @@ void TlsSession::go_on(std::vector<std::byte>& plain) {
       plain.insert(plain.end(), record.begin(), record.begin() + got);
       continue;
     }
-    // The end of the other side's stream is no failure: its connection closes.
+    // An ended stream is no failure: the other side closes its connection.
     const int why = ::SSL_get_error(parts_->ssl.get(), got);
     failed_ = why != SSL_ERROR_WANT_READ && why != SSL_ERROR_ZERO_RETURN;
     if (failed_ && parts_->context->has_certificates()) note_refusal();
@@ -324,8 +324,8 @@ const std::string& TlsSession::objection() const {
   return parts_->notes.objection;
 }
 
-// Keeps the text of the alert. The alert came over the session, from a server that has proved its
-// identity.
+// Keeps the text of an alert. It came from the server inside the session, so the server has proved
+// its identity.
 void TlsSession::note_refusal() {
   const char* const words = ::ERR_reason_error_string(::ERR_peek_error());
   if (words != nullptr && std::strstr(words, "alert") != nullptr) refusal_ = words;

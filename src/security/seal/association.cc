@@ -8,8 +8,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Pauses between sendings of an offer or a confirm that is not answered. A peer that is silent
-// after kSendingsOften of them may be gone or stopped, so it is asked more rarely.
+// Pauses before an unanswered offer or confirm is sent again. After kSendingsOften sendings the
+// peer may be gone or stopped, so the pauses are longer.
 constexpr Duration kPauseMin = 20ms;
 constexpr Duration kPauseMax = 1s;
 constexpr int kSendingsOften = 60;
@@ -72,7 +72,8 @@ void Association::begin_sending_phase(Instant now) {
   phase_began_ = now;
 }
 
-// Call it when the first datagram of the peer's next phase was opened. A follower goes with it.
+// Call it when the first datagram of the peer's next phase was opened. If this side follows, it
+// begins to seal in that phase, too.
 void Association::begin_receiving_phase(Instant now) {
   opening_[place_of(receiving_phase_ - 1)].reset();
   ++receiving_phase_;
@@ -88,8 +89,8 @@ void Association::begin_receiving_phase(Instant now) {
   }
 }
 
-// The keys of phase 0 follow from secrets that the process holds as long as it lives. So phase 0
-// ends as soon as the peer is there.
+// Keys of phase 0 follow from secrets that live as long as the process. So the leader ends phase 0
+// as soon as the peer is there.
 void Association::settle(Instant now) {
   is_settled_ = true;
   if (keys_.leads && sending_phase_ == 0) act_at_ = std::min(act_at_, now);
@@ -164,8 +165,8 @@ void Association::send_again(Instant now) {
   sendings_ = std::min(sendings_ + 1, kSendingsOften);
 }
 
-// After this accept, the leader may seal in the next phase. So its datagrams can be opened from now
-// on.
+// Accepts the leader's offer. From now on the leader may seal in the next phase, so this side must
+// be able to open that phase.
 void Association::take_offer() {
   const keys::Key offered = *std::exchange(heard_half_, std::nullopt);
   const auto halves = exchange_.make(keys_.root);

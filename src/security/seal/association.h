@@ -1,13 +1,12 @@
 // Cryptographic state towards one peer: keys in both directions, numbers of sealed datagrams, and
 // the replay window of opened ones.
 //
-// Keys change by phases. The keys of each phase but the first come from a fresh exchange, so keys
-// held later do not open what was sealed in an earlier phase. One of two peers leads: it offers a
-// half when the keys have served long enough, and goes to the next phase when the other has
-// accepted. The other one has the keys by then, and follows with the first datagram of the new
-// phase that it opens. The leader begins no further phase before it has opened a datagram of this
-// phase. So neither is ever more than one phase ahead of the other, however long one direction
-// loses everything.
+// Keys change by phases. Each phase but the first has keys from a fresh exchange, so later keys do
+// not open what an earlier phase sealed. One of two peers, the leader, offers a half when the keys
+// have served long enough. The follower accepts, and has the new keys by then. The leader then
+// seals in the next phase, and the follower does so when it opens the first datagram of that phase.
+// The leader begins no further phase before it has opened a datagram of this one. So neither is
+// ever more than one phase ahead of the other, however long one direction loses everything.
 #pragma once
 
 #include <array>
@@ -25,11 +24,11 @@
 namespace leeway::seal {
 
 struct Rotation {
-  // Datagrams of a phase, sealed and opened together, before keys change. AES-GCM's own limit is
-  // some 2^24.
+  // Keys change after this many datagrams, sealed and opened together. The limit of AES-GCM is some
+  // 2^24.
   std::uint64_t datagrams = std::uint64_t{1} << 22;
   Duration time = std::chrono::seconds(120);
-  // Time for which datagrams of the previous phase are opened: three of the longest round trips.
+  // How long datagrams of the previous phase are still opened: three of the longest round trips.
   Duration old_phase = std::chrono::seconds(3);
 };
 
@@ -45,27 +44,27 @@ class Association {
   std::uint32_t inbound_tag() const { return keys_.inbound_tag; }
   std::uint32_t outbound_tag() const { return keys_.outbound_tag; }
 
-  // Seals the pieces. `out` must be kOverheadBytes longer than they are.
+  // Seals the pieces as one datagram. `out` must be kOverheadBytes longer than the pieces.
   void seal(std::span<const Slice> pieces, MutableByteSpan out, bool path_message = false);
-  // Returns whether the phase has served for enough datagrams. Then on_wake() is due.
+  // Returns whether the phase has served for enough datagrams, so that on_wake() is due.
   bool has_served() const { return in_phase_ >= served_at_; }
 
   // Opens in place a datagram whose header names this association. Returns Refusal::none if the
-  // bytes between header and proof are the peer's. Otherwise nothing has changed but these bytes.
+  // peer sealed the bytes between header and proof. Otherwise only these bytes have changed.
   Refusal open(Instant now, const Header& header, MutableByteSpan datagram);
-  // Returns false after open() has begun a phase, or has opened the first datagram. Then settle()
-  // and next_wake() are due.
+  // Returns false if open() has just opened the first datagram of a peer or of a phase. Then call
+  // settle(), and next_wake() may be earlier.
   bool is_settled() const { return is_settled_; }
   void settle(Instant now);
-  // Takes the message in the datagram that was opened last.
+  // Takes in the message that the latest opened datagram held.
   void on_message(Instant now, const ExchangeMessage& message);
 
-  // Erases old keys, goes on to the next phase, and repeats messages that were not answered. Each
-  // key exchange uses up one of `exchanges`; if none is left, the exchange waits for a later call.
+  // Erases old keys, goes on to the next phase, and repeats unanswered messages. Each key exchange
+  // takes one from `exchanges`; if none is left, the exchange waits for a later call.
   void on_wake(Instant now, int& exchanges);
   Instant next_wake() const { return std::min(act_at_, previous_until_); }
 
-  // seal_message() seals the waiting message. It returns how many bytes of `out` that takes, at
+  // seal_message() seals the waiting message into `out`. It returns how many bytes that took, at
   // most kMessageBytesMax, or 0 if no message waits.
   static constexpr std::size_t kMessageBytesMax = kExchangeMessageBytesMax + kOverheadBytes;
   bool has_message() const { return to_send_.has_value(); }
@@ -73,7 +72,7 @@ class Association {
 
   std::uint64_t sending_phase() const { return sending_phase_; }
   std::uint64_t receiving_phase() const { return receiving_phase_; }
-  // The largest number of a datagram that was opened.
+  // Largest number among the opened datagrams.
   std::uint64_t newest_opened() const { return window_.largest(); }
   std::uint64_t sealed() const { return next_number_ - 1; }
 
@@ -106,8 +105,8 @@ class Association {
   std::uint64_t served_at_ = UINT64_MAX;
   Instant phase_began_;
 
-  // Ciphers by phase modulo kPhases: of the previous, the present and the next phase, as far as
-  // they exist.
+  // Ciphers of the previous, the present and the next phase, where they exist; index: phase modulo
+  // kPhases.
   std::array<std::unique_ptr<Cipher>, kPhases> opening_;
   std::uint64_t receiving_phase_ = 0;
   bool is_settled_ = false;

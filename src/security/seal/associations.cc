@@ -9,12 +9,12 @@
 namespace leeway::seal {
 namespace {
 
-// A batch has at most two slices for each datagram (protocol/train_buffer.h), and no datagram has
-// more pieces than its batch has slices.
+// Most pieces of a datagram. A datagram has no more pieces than its batch has slices, and these are
+// at most two for each datagram (protocol/train_buffer.h).
 constexpr std::size_t kPiecesMax = 256;
 
-// Key exchanges in one on_wake(). One takes less than 100 us at either end, so no wake takes longer
-// than a few batches, however many peers there are.
+// Most key exchanges in one on_wake(). One takes less than 100 us at either end, so on_wake() takes
+// no longer than a few batches, however many peers there are.
 constexpr int kExchangesPerWake = 4;
 
 std::size_t datagrams_of(const Train& train) {
@@ -117,7 +117,7 @@ Refusal Associations::open_by(Instant now, const Entry& entry, const Header& hea
   return refusal;
 }
 
-// Returns whether it was a message about keys.
+// Takes in a message about keys. Returns false if the bytes are none.
 bool Associations::take_message(Instant now, const Entry& entry, ByteSpan bytes) {
   const auto message = decode_exchange_message(bytes);
   if (!message) return false;
@@ -204,8 +204,8 @@ Associations::Opened Associations::open_from_anywhere(Instant now, Rank hint,
   return open_for(now, hint, /*anywhere=*/true, datagram);
 }
 
-// Opening with the wrong key spoils the bytes. So where several peers have the tag, a copy is kept,
-// and every attempt but the first one restores it.
+// Opens a datagram with the keys of each peer that has its tag. A wrong key spoils the bytes, so if
+// several peers have the tag, each further attempt begins with a copy.
 Associations::Opened Associations::open_for(Instant now, Rank slot, bool anywhere,
                                             MutableByteSpan datagram) {
   Header header;

@@ -1,8 +1,8 @@
 // The associations with all peers of one transport: seals datagrams to a slot, and opens those from
 // it.
 //
-// Sans-IO: no socket, no clock, no thread. Only meet() and changes of keys allocate. A transport
-// and the simulator drive this same class.
+// It has no socket, clock or thread, so a transport and the simulator can drive the same class.
+// Only meet() and changes of keys allocate.
 #pragma once
 
 #include <algorithm>
@@ -35,31 +35,31 @@ class Associations {
                         KeyExchange& exchange = x25519())
       : lane_(lane), rotation_(rotation), exchange_(exchange) {}
 
-  // Adds the process in this slot with the keys of one meeting. It cannot be removed.
-  // needs_keys(slot, meeting) must be true. Two processes may meet in several groups at once, and
-  // end these meetings in different orders. So keys of all meetings are held until the peer is
-  // heard, and the latest ones seal. Of the meetings whose keys the peer was heard with, the least
-  // one's keys seal from then on, so both ends choose the same.
+  // Adds the process in this slot with the keys of one meeting. It cannot be removed. Requires
+  // needs_keys(slot, meeting). Two processes may meet in several groups at once, and end these
+  // meetings in different orders. So until the peer is heard, keys of all meetings can open, and
+  // the latest ones seal. Later the keys of the least meeting by which the peer was heard seal, so
+  // both ends choose the same.
   void meet(Instant now, Rank slot, const PairKeys& keys, const CipherMaker& maker,
             const keys::Key& meeting = {});
   bool knows(Rank slot) const { return slot < by_slot_.size() && !by_slot_[slot].met.empty(); }
-  // Returns whether no datagram of the peer in the slot was opened so far, and this meeting's keys
-  // are new.
+  // Returns whether meet() may add this meeting's keys: they are new, and no datagram of the peer
+  // in the slot was opened so far.
   bool needs_keys(Rank slot, const keys::Key& meeting) const;
 
-  // Seals a batch for its receiver, which must be known. `out` gets datagrams of segment_bytes +
-  // kOverheadBytes, one behind another. Returns how many bytes they take: sealed_bytes(train).
+  // Seals a batch for its receiver, which must be known. Writes datagrams of segment_bytes +
+  // kOverheadBytes to `out`, end to end. Returns how many bytes they take: sealed_bytes(train).
   std::size_t seal(Instant now, const Train& train, MutableByteSpan out);
   static std::size_t sealed_bytes(const Train& train);
 
-  // Seals a path message for a peer that is known. Returns how many bytes of `out` it takes:
-  // kOverheadBytes more than `message`.
+  // Seals a path message for a known peer. Returns how many bytes of `out` it takes: kOverheadBytes
+  // more than `message`.
   std::size_t seal_path_message(Rank slot, ByteSpan message, MutableByteSpan out);
-  // The same for a message in pieces.
+  // Seals a path message that lies in pieces.
   std::size_t seal_path_message(Rank slot, std::span<const Slice> pieces, MutableByteSpan out);
 
-  // Opens in place a datagram of the core that came from this slot's address. Returns an empty span
-  // if the datagram was refused and counted, or was a path message.
+  // Opens in place a datagram that came from this slot's address. Returns an empty span if it was
+  // refused and counted, or was a path message.
   MutableByteSpan open(Instant now, Rank slot, MutableByteSpan datagram);
 
   struct Opened {
@@ -68,9 +68,9 @@ class Associations {
     bool path_message = false;
     bool newest = false;  // no datagram with a larger number was opened before
   };
-  // For transports whose peers may change their addresses: opens a datagram of whichever peer has
-  // its tag. `hint`: the peer at whose address it came from, or kNoRank. A message about keys is
-  // taken here, and leaves no bytes.
+  // For transports whose peers may change addresses: opens a datagram of any peer that has its tag.
+  // `hint`: the peer at whose address it came from, or kNoRank. A message about keys is taken in
+  // here, so no bytes are returned.
   Opened open_from_anywhere(Instant now, Rank hint, MutableByteSpan datagram);
 
   // Prepares messages that change keys (WIRE 8.5), and erases keys whose time is over.
@@ -81,12 +81,12 @@ class Associations {
     ByteSpan datagram;  // sealed; valid until the next call
   };
   bool has_messages() const { return !messages_.empty(); }
-  // Returns the next message to send, to where datagrams of the slot go. Returns nullopt if there
-  // is none.
+  // Returns the next message; send it where datagrams of the slot go. Returns nullopt if none is
+  // left.
   std::optional<Outgoing> poll_message();
 
   const Counters& counters() const { return counters_; }
-  // The association that seals datagrams to the peer. Null if the peer was not met.
+  // Returns the association that seals datagrams to the peer; null if the peer was not met.
   const Association* at(Rank slot) const {
     return knows(slot) ? &by_slot_[slot].sending() : nullptr;
   }
@@ -128,7 +128,7 @@ class Associations {
   std::vector<Entry> messages_;  // associations that have a message to send
   std::array<std::byte, Association::kMessageBytesMax> message_;
   std::vector<Peer> by_slot_;
-  // By tag, with open addressing, and at most half full. Two peers may have the same tag.
+  // Hash table by tag, with open addressing, at most half full. Two peers may have the same tag.
   std::vector<Entry> by_tag_;
   std::size_t entries_ = 0;
   std::vector<std::byte> copy_;  // a datagram that may be from one of several peers

@@ -1,5 +1,5 @@
 // Interface of ciphers, which seal or open datagrams under one key. The library has AES-128-GCM and
-// ChaCha20-Poly1305 (aead.h). The simulator and its swarm bring a cipher that does not encrypt.
+// ChaCha20-Poly1305 (aead.h). The simulator and its swarm have one that does not encrypt.
 #pragma once
 
 #include <array>
@@ -15,12 +15,11 @@
 
 namespace leeway::seal {
 
-// A key as long as the longest that a cipher needs. A cipher with shorter keys uses the first
-// bytes.
+// Room for the longest key of any cipher. A cipher with shorter keys uses the first bytes.
 using CipherKey = std::array<std::byte, 32>;
 
-// The nonce of datagram n is the vector, combined by exclusive or with n (big-endian) in its last 8
-// bytes.
+// Datagram n has this vector as its nonce, after n (big-endian) was combined by exclusive or with
+// the last 8 bytes.
 using NonceVector = std::array<std::byte, 12>;
 
 inline NonceVector nonce_of(const NonceVector& vector, std::uint64_t number) {
@@ -37,15 +36,15 @@ class Cipher {
   Cipher& operator=(const Cipher&) = delete;
   virtual ~Cipher() = default;
 
-  // An object is used either only for sealing or only for opening.
+  // Sets the key. An object is used only for sealing or only for opening.
   virtual void set_key(const CipherKey& key, const NonceVector& vector) = 0;
 
-  // Encrypts the pieces into `out`, a whole datagram: its header, which is there already, as many
-  // bytes as the pieces have, and the proof. Allocates nothing. A number is used once for each key.
+  // Encrypts the pieces into `out`: a whole datagram of the header, which must be there, as many
+  // bytes as the pieces have, and the proof. Allocates nothing. Use each number once under a key.
   virtual void seal(std::uint64_t number, std::span<const Slice> pieces, MutableByteSpan out) = 0;
 
-  // Opens a datagram in place: the bytes behind the header, without the proof. Returns false if the
-  // proof is wrong; then these bytes are destroyed.
+  // Opens in place the bytes between header and proof. Returns false if the proof is wrong; the
+  // bytes are destroyed then.
   virtual bool open(std::uint64_t number, MutableByteSpan datagram) = 0;
 };
 

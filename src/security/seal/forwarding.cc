@@ -8,25 +8,26 @@
 namespace leeway::seal {
 namespace {
 
-// Batches arrive all at once. So the token bucket holds the share of kBurstSeconds, but at least
-// two long batches.
+// The token bucket's size: kBurstSeconds at the forwarding rate, but at least two long batches,
+// because a batch arrives all at once.
 constexpr double kBurstSeconds = 0.05;
 constexpr double kBurstBytesMin = 2 * 65'536;
-// Bytes reserved for short datagrams, which find out whether the path works at all. Half of the
-// share fills the reserve. If short datagrams could use all of the share, ends, reports and repair
-// requests would pass, and the data that they are about would not.
+// Bytes reserved for short datagrams, which find out whether the path works. Half of the forwarding
+// rate fills the reserve. Short datagrams may use little more than it. Otherwise ends, reports and
+// repair requests would pass, and their data would not.
 constexpr double kReservedBytes = 8'192;
 constexpr double kReservedPart = 0.5;
 constexpr std::size_t kShortBytes = 256;
-// The part of the share that peers are told. The rest leaves room for short datagrams besides data.
+// Part of the forwarding rate that is promised to peers. The rest is for short datagrams beside
+// data.
 constexpr double kTellPart = 15.0 / 16;
-// A peer counts as asking if it asked within kAskingFor. It is told of new refusals, or of a share
+// A peer shares the rate if it asked within kAskingFor. It is told of new refusals, or of a share
 // that changed by kChange, at most once in kTellPause. After kTellAgain it is told in any case.
 constexpr Duration kAskingFor = std::chrono::seconds(1);
 constexpr Duration kTellPause = std::chrono::milliseconds(25);
 constexpr Duration kTellAgain = std::chrono::seconds(1);
 constexpr double kChange = 1.0 / 8;
-// Time over which peers' use is measured.
+// Time over which a peer's forwarded bytes are averaged.
 constexpr Duration kCounting = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -65,8 +66,8 @@ void Forwarding::fill(Instant now) {
   filled_at_ = now;
 }
 
-// Takes a short datagram from the reserve. If the reserve is empty, takes it from the rest, but
-// only while at least kBurstBytesMin / 2 stays there.
+// Takes a datagram's tokens; returns false if there are too few. A short datagram uses the reserve.
+// If that is empty, it uses the rest, but leaves kBurstBytesMin / 2 there.
 bool Forwarding::spend(Instant now, std::size_t size) {
   fill(now);
   const auto bytes = static_cast<double>(size);
@@ -99,8 +100,8 @@ void Forwarding::note(Instant now, Rank from, std::size_t bytes, bool taken) {
   asker.refused += taken ? 0 : 1;
 }
 
-// Returns the peer's share, bytes per second: an equal part, or the rest that the others leave if
-// that is more.
+// Returns the peer's share in bytes per second: an equal part, or what the others leave if that is
+// more.
 double Forwarding::share_of(Instant now, Rank from) const {
   const double all = kTellPart * bytes_per_second_;
   double others = 0;
@@ -136,7 +137,7 @@ std::optional<Rank> Forwarding::forward(Instant now, Rank from, const RelayHead&
   LEEWAY_ASSERT(head.kind == RelayHead::Kind::onward);
   const Rank to = slot_of(head.name);
   const std::uint64_t name = name_of(from);
-  // Only a target that is reached directly gets datagrams, so a relayed one takes two hops.
+  // The target must be reached directly, so no datagram takes more than two hops.
   if (to == kNoRank || to == from || name == 0 || !roaming.knows(to) || !roaming.settled(to)) {
     ++counters_.refused_target;
     return std::nullopt;

@@ -1,11 +1,11 @@
 // Forwarding for others (WIRE 9.8): this process passes on sealed datagrams between two peers that
-// have no path of their own.
+// have no path between them.
 //
-// Sans-IO. The seal of the hop proves which peer asks, so a stranger gets nothing forwarded. A peer
-// asks by sending the datagram itself, so nobody gets more bytes out than it puts in. All
-// forwarding together takes a quarter of the uplink. Further datagrams are dropped and counted, and
-// their sender is told how much would have passed (WIRE 9.10). Processes that ask at the same time
-// have equal parts, and the others may use what one leaves.
+// It does no I/O. The seal of the hop proves which peer asks, so strangers get nothing forwarded. A
+// peer asks by sending the datagram itself, so it causes no more bytes than it sends. All
+// forwarding together takes a quarter of the uplink. Datagrams beyond that are dropped and counted,
+// and their sender is told at which rate they would pass (WIRE 9.10). Peers that ask at the same
+// time have equal shares, and may use what others leave.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ inline constexpr std::size_t kRelayOverheadBytes = kRelayHeadBytes + kOverheadBy
 class Forwarding {
  public:
   static constexpr double kShare = 0.25;
-  // Rate of the uplink, bits per second, until somebody sets it.
+  // Uplink rate, bits per second, that is assumed until set_uplink() is called.
   static constexpr double kUplinkUnknown = 1e9;
 
   struct Counters {
@@ -45,17 +45,17 @@ class Forwarding {
 
   // Bits per second that may leave this process; 0 if unknown.
   void set_uplink(double bits_per_second);
-  // Call it after forward() for that peer. Returns what to tell the peer now. Returns nullopt if it
-  // was told lately, or if all that it ever asked was forwarded.
+  // Call it after forward() for that peer. Returns the share to tell the peer now; nullopt if it
+  // was told lately, or nothing that it asked for was ever refused.
   std::optional<ShareMessage> share_for(Instant now, Rank from);
 
-  // Decides whether to forward an opened datagram whose head asks for it. Returns the receiver, for
-  // which the caller then seals the datagram as a path message; its head is by then the receiver's.
-  // Returns nullopt if it is refused and counted.
+  // Decides whether to forward an opened datagram whose head asks for it. If so, returns the
+  // receiver and replaces the head by the receiver's; the caller then seals the datagram as a path
+  // message for it. Else counts the refusal and returns nullopt.
   std::optional<Rank> forward(Instant now, Rank from, const RelayHead& head, Ecn ecn,
                               const Roaming& roaming, MutableByteSpan opened);
-  // Opens the datagram inside one that a relay forwarded to this process. `from` is kNoRank if the
-  // process that the head names did not seal it.
+  // Opens the inner datagram of one that a relay forwarded to this process. `from` of the result is
+  // kNoRank unless the process that the head names sealed it.
   Associations::Opened open(Instant now, const RelayHead& head, Associations& seals,
                             MutableByteSpan opened) const;
 

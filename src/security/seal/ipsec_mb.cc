@@ -8,8 +8,8 @@
 namespace leeway::seal {
 namespace {
 
-// Returns the library's functions for this processor; null if they are of no use. They have no
-// state of their own, so all threads share them, and they live as long as the process.
+// Returns the library's functions; null if this processor cannot use them. They have no state, so
+// all threads share them, as long as the process lives.
 const IMB_MGR* functions() {
   static const IMB_MGR* const found = []() -> const IMB_MGR* {
     constexpr std::uint64_t kNeeded =

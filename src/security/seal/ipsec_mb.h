@@ -1,5 +1,5 @@
 // AES-128-GCM by Intel's multi-buffer library (Debian's libipsec-mb-dev). It uses vector
-// instructions for AES (VAES) and multiplication (VPCLMULQDQ) that OpenSSL 3.0 does not.
+// instructions for AES (VAES) and for multiplication (VPCLMULQDQ); OpenSSL 3.0 does not.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace leeway::seal {
 
-// Returns an empty string if this build is without the library, if this processor has no
-// instructions for AES, or if the library's self-test failed. Then no cipher can be made.
+// Returns an empty string if no cipher can be made: this build is without the library, the
+// processor has no instructions for AES, or the library's self-test failed.
 std::string ipsec_mb_version();
 
 // Makes a cipher that can seal as well as open.

@@ -1,4 +1,4 @@
-// A build without IPsec-MB.
+// Stands in for ipsec_mb.cc in a build without IPsec-MB.
 #include "base/contracts.h"
 #include "seal/ipsec_mb.h"
 

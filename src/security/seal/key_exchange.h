@@ -1,6 +1,6 @@
 // Interface of the key exchange that makes each key phase independent of all earlier secrets. Both
-// sides make fresh halves, of which only the public ones travel. The library's exchange is X25519.
-// The simulator brings one that hides nothing.
+// sides make fresh private and public halves, and send the public ones. The library's exchange is
+// X25519; the simulator has one that hides nothing.
 #pragma once
 
 #include <optional>
@@ -19,15 +19,15 @@ class KeyExchange {
 
   virtual ~KeyExchange() = default;
 
-  // Makes new halves. `mixed` is the pair's own secret: two pairs get different halves even if the
-  // random generator repeats itself. Returns nullopt if none can be had now.
+  // Makes new halves. `mixed`: a secret of the pair, so that pairs get different halves even if the
+  // random generator repeats itself. Returns nullopt if none can be made now.
   virtual std::optional<Halves> make(const keys::Key& mixed) = 0;
-  // Computes the key that only the owners of both halves can compute. Returns nullopt if `other` is
+  // Returns the key that only the owners of both private halves can compute; nullopt if `other` is
   // no public half.
   virtual std::optional<keys::Key> agree(const keys::Key& private_half, const keys::Key& other) = 0;
 };
 
-// The exchange by OpenSSL. It has no state.
+// Returns the exchange that OpenSSL computes. It has no state.
 KeyExchange& x25519();
 
 }  // namespace leeway::seal

@@ -9,7 +9,7 @@
 
 namespace leeway::seal {
 
-// State of the keys between two processes, as one of them holds it.
+// The keys between two processes, as one of them holds them.
 struct PairKeys {
   ~PairKeys() { keys::wipe(root); }
 
@@ -23,25 +23,24 @@ struct PairKeys {
   bool leads = false;  // this process begins key phases; the other one follows
 };
 
-// One of two processes, as both know it.
+// What both processes know of one of them.
 struct Party {
   keys::Key public_key{};
   std::uint32_t tag_base = 0;  // its high 16 bits are those of all tags that it receives
 };
 
-// `agreed`: the key that only these two can compute (X25519). `shared`: derived from the secret of
-// their group, so that an outsider who breaks one of the two has nothing. `meeting`: tells the
-// meeting from all others, so that keys of two meetings differ even where the rest is a copy.
-// `suite`: the cipher (aead.h), so that two processes that disagree about it cannot open each
-// other's datagrams.
+// Derives the first keys of a pair. `agreed`: the key that only these two can compute (X25519).
+// `shared`: from the secret of their group, so an outsider must break both. `meeting`: makes keys
+// of two meetings differ even where all else is a copy. `suite`: the cipher (aead.h), so processes
+// that disagree about it cannot open each other's datagrams.
 PairKeys derive_pair(const keys::Key& agreed, const keys::Key& shared, const keys::Key& meeting,
                      const Party& self, const Party& peer, std::uint8_t lane, std::uint8_t suite);
 
-// Replaces the root by that of the next phase. `agreed` is the result of a key exchange whose keys
-// were made only for this phase.
+// Replaces the root by that of the next phase. `agreed`: result of a key exchange with halves made
+// only for this phase.
 void next_phase(PairKeys& keys, const keys::Key& agreed);
 
-// Gives a cipher the key of the phase: for sealing this process's datagrams, or for opening the
+// Sets a cipher's key of the phase: for sealing this process's datagrams, or for opening the
 // peer's.
 void key_cipher(const PairKeys& keys, bool seals, Cipher& cipher);
 

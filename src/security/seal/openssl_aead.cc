@@ -22,8 +22,8 @@ unsigned char* octets(std::byte* bytes) {
   return reinterpret_cast<unsigned char*>(bytes);
 }
 
-// Calls of OpenSSL fail for want of memory and for wrong arguments. Neither happens after the
-// context was made.
+// Calls of OpenSSL fail only for want of memory or for wrong arguments. After the context was made
+// neither can happen, so failures are asserted.
 class OpensslAead final : public Cipher {
  public:
   OpensslAead(AeadKind kind, bool seals) : seals_(seals), context_(EVP_CIPHER_CTX_new()) {

@@ -9,13 +9,13 @@
 
 namespace leeway::seal {
 
-// The header is in front of the sealed bytes, and their seal covers it.
+// The header lies in front of the sealed bytes. The proof covers it, too.
 inline constexpr std::size_t kHeaderBytes = 16;
-// The proof is behind the sealed bytes. It proves that the sealer had the key.
+// The proof lies behind the sealed bytes, and shows that the sealer had the key.
 inline constexpr std::size_t kProofBytes = 16;
 inline constexpr std::size_t kOverheadBytes = kHeaderBytes + kProofBytes;
 
-// Key phases that a header can tell apart.
+// Number of key phases that a header can tell apart.
 inline constexpr std::uint64_t kPhases = 4;
 
 struct Header {
@@ -41,13 +41,13 @@ enum class Refusal : std::uint8_t {
   forged,         // wrong proof: damaged, or not sealed by the peer
 };
 inline constexpr int kRefusals = 9;
-// By Refusal, as metrics and counters name them.
+// Names of refusals in metrics and counters.
 inline constexpr std::array<const char*, kRefusals> kRefusalNames = {
     "",        "too_short", "unsealed",  "unknown_tag", "wrong_address",
     "too_old", "replayed",  "key_phase", "forged"};
 
 void encode_header(const Header& header, MutableByteSpan out);
-// Returns `truncated` or `form` if it is no sealed datagram.
+// Returns `truncated` or `form` if the bytes are no sealed datagram.
 Refusal decode_header(ByteSpan datagram, Header& out);
 
 }  // namespace leeway::seal

@@ -1,5 +1,5 @@
 // Sealed messages between two processes about the path between them (WIRE 9) and about their keys
-// (WIRE 8.5). They are a layer below all other traffic.
+// (WIRE 8.5). Communicators never see them.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct PathMessage {
 
   Kind kind = Kind::keep_alive;
   std::uint64_t token = 0;
-  // Where the sender sees the receiver: the address that this message goes to.
+  // The receiver's address as the sender sees it, to which this message goes.
   NetworkAddress seen;
 
   friend bool operator==(const PathMessage&, const PathMessage&) = default;
@@ -33,11 +33,11 @@ inline constexpr std::size_t kPathMessageBytesMax = 28;
 
 // Returns how many bytes of `out` it takes.
 std::size_t encode_path_message(const PathMessage& message, MutableByteSpan out);
-// Returns nullopt if the length or the kind is another.
+// Returns nullopt if the bytes are no path message.
 std::optional<PathMessage> decode_path_message(ByteSpan bytes);
 
-// The head in front of a sealed datagram that goes through a third process (WIRE 9.8). It is sealed
-// together with the datagram for each of the two hops. The datagram behind it stays sealed end to
+// The head in front of a sealed datagram that goes through a third process (WIRE 9.8). On each of
+// the two hops, head and datagram are sealed together. The datagram itself stays sealed from end to
 // end.
 struct RelayHead {
   enum class Kind : std::uint8_t {
@@ -56,15 +56,15 @@ inline constexpr std::size_t kRelayHeadBytes = 12;
 
 // `out` must have at least kRelayHeadBytes.
 void encode_relay_head(const RelayHead& head, MutableByteSpan out);
-// Returns nullopt if it is no datagram that is relayed.
+// Returns nullopt if the bytes are no relayed datagram.
 std::optional<RelayHead> decode_relay_head(ByteSpan bytes);
 
-// The message of a relay to a process for which it has not forwarded everything (WIRE 9.10).
+// A relay sends this message to a process if it has not forwarded all of its datagrams (WIRE 9.10).
 struct ShareMessage {
-  // Number of the receiver's datagrams that were not forwarded for want of share, since the two
-  // met, modulo 2^32.
+  // Number of datagrams of the message's receiver that exceeded its share, since the two met,
+  // modulo 2^32.
   std::uint32_t refused = 0;
-  // Rate at which the relay forwards for the receiver from now on. Seals of the hop count.
+  // Rate at which the relay forwards for the receiver from now on. The seals of the hop count, too.
   std::uint64_t bytes_per_second = 0;
 
   friend bool operator==(const ShareMessage&, const ShareMessage&) = default;
@@ -74,10 +74,10 @@ inline constexpr std::size_t kShareMessageBytes = 16;
 
 // `out` must have at least kShareMessageBytes.
 void encode_share_message(const ShareMessage& message, MutableByteSpan out);
-// Returns nullopt if the length or the kind is another.
+// Returns nullopt if the bytes are no share message.
 std::optional<ShareMessage> decode_share_message(ByteSpan bytes);
 
-// Message by which both processes change to the next key phase (association.h).
+// Message by which two processes change to the next key phase (association.h).
 struct ExchangeMessage {
   enum class Kind : std::uint8_t {
     offer = 7,       // from the leader: its half for the phase
@@ -97,7 +97,7 @@ inline constexpr std::size_t kExchangeMessageBytesMax = 40;
 
 // Returns how many bytes of `out` it takes.
 std::size_t encode_exchange_message(const ExchangeMessage& message, MutableByteSpan out);
-// Returns nullopt if the length or the kind is another.
+// Returns nullopt if the bytes are no message about keys.
 std::optional<ExchangeMessage> decode_exchange_message(ByteSpan bytes);
 
 }  // namespace leeway::seal

@@ -8,20 +8,20 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Time after which a peer that has answered at no address of its own is looked for through others.
+// If no address of a peer has answered after this time, a relay is looked for.
 constexpr Duration kRelayAfter = 1s;
-// Peers asked at a time. The first one through which an answer comes has the shortest path.
+// Most peers through which a challenge goes at a time. The first answer comes by the shortest path.
 constexpr int kAskedAtOnce = 8;
-// Pauses between rounds of questions: at first, and at most. After kSearches rounds without an
-// answer they are kSearchSlowly.
+// Pauses between rounds of challenges: the first, and the longest. After kSearches rounds without
+// an answer the pause is kSearchSlowly.
 constexpr Duration kSearchPause = 100ms;
 constexpr Duration kSearchPauseMax = 1s;
 constexpr Duration kNobodyPause = 250ms;  // pause while nobody could be asked
 constexpr std::uint64_t kSearches = 64;
 constexpr Duration kSearchSlowly = 30s;
-// A relay is asked from time to time whether it still reaches the peer. After this many unanswered
-// questions in a row, another one is looked for. At 10 % loss on each of four hops this happens
-// without need one time in 70, which costs a few datagrams.
+// A relay is challenged from time to time, to see whether it still reaches the peer. After this
+// many unanswered challenges in a row, another relay is looked for. At 10 % loss on each of four
+// hops one in 70 working relays is left that way, which costs a few datagrams.
 constexpr std::uint64_t kAsksOfRelay = 4;
 constexpr Duration kAskAgain = 150ms;
 
@@ -32,7 +32,8 @@ void RelaySearch::meet(Instant now, Rank slot) {
   begin(now, slot, kRelayAfter);
 }
 
-// Begins a search. A relay that the peer has already goes on meanwhile.
+// Begins to search a relay for the peer. If the peer has one, it forwards until the search has
+// ended.
 void RelaySearch::begin(Instant now, Rank slot, Duration patience) {
   Help& help = helps_[slot];
   help.searching = true;
@@ -96,7 +97,8 @@ void RelaySearch::ask(Instant now, Rank slot) {
   challenge(slot, help.via);
 }
 
-// Asks peers in turn, beginning with the one through which the peer asked us.
+// Challenges the peer through others in turn, first through the one by which the peer challenged
+// us.
 void RelaySearch::search(Instant now, Rank slot) {
   Help& help = helps_[slot];
   const auto pause = help.asked() >= kSearches

@@ -1,8 +1,8 @@
 // Finds relays for peers without a path of their own (WIRE 9.8).
 //
-// This needs no agreement between processes. A challenge goes through other peers, sealed end to
-// end, and a peer through which the answer comes back has a path to both. So any peer may relay,
-// and each of the two chooses for its own direction.
+// Processes need not agree on a relay. A challenge to the peer goes through others, sealed end to
+// end. One by which the answer comes back reaches both, so it can relay. Each of the two processes
+// chooses for its own direction.
 #pragma once
 
 #include <cstdint>
@@ -18,26 +18,27 @@ class RelaySearch {
  public:
   explicit RelaySearch(RoamingState& state) : state_(state) {}
 
-  // Adds a peer. Its own addresses have a second to answer before a relay is looked for.
+  // Adds a peer. Its own addresses have a second to answer; then a relay is searched.
   void meet(Instant now, Rank slot);
-  // Relay through which traffic to the peer goes; kNoRank if it goes straight to its address.
+  // Returns the peer's relay; kNoRank if traffic goes straight to the peer's address.
   Rank via(Rank slot) const { return helps_[slot].via; }
 
-  // Call it when the path to the peer is lost. Peers for which it relayed need another relay, too.
+  // Call it when the path to the peer is lost. If the peer was a relay for others, these need
+  // another one.
   void on_lost(Instant now, Rank slot);
-  // Call it when an address of the peer has answered. It needs no relay any more.
+  // Call it when an address of the peer has answered, so that the peer needs no relay any more.
   void on_settled(Rank slot);
-  // Notes that the peer asked through `via`, which therefore reaches both.
+  // Notes that a challenge of the peer came through `via`, which therefore reaches both.
   void take_hint(Instant now, Rank slot, Rank via);
-  // Takes an answer of the peer that came through `via`.
+  // Takes in the peer's answer to a challenge; it came through `via`.
   void on_answer(Instant now, Rank slot, Rank via, std::uint64_t token);
-  // Asks all relays by then whether they still reach the peer.
+  // Has all relays challenged no later than `at`, to see whether they still reach their peers.
   void ask_relays_by(Instant at);
   // Call it while the peer is not settled.
   void on_wake(Instant now, Rank slot);
 
  private:
-  // Challenges of a peer through others.
+  // Challenges that go to one peer through others.
   struct Help : Challenges {
     Rank via = kNoRank;     // the relay
     bool searching = true;  // no relay answers for it, or `via` has stopped

@@ -1,8 +1,7 @@
 // Keeps the rate at which each relay forwards this process's datagrams (WIRE 9.10).
 //
-// A message can only slow down traffic through the relay that sent it, and that relay could drop
-// the traffic, too. A rate never counts as less than kLeast, so that challenges for another relay
-// still pass.
+// A relay's message can only slow down traffic through that relay, which the relay could drop
+// anyway. A rate counts as kLeast at least, so challenges through other relays still pass.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +16,10 @@ namespace leeway::seal {
 
 class RelayShares {
  public:
-  // bytes per second
+  // Least rate that a relay can set, bytes per second.
   static constexpr std::uint64_t kLeast = 16'000;
 
-  // One relay's use by this process.
+  // What one relay did for this process.
   struct Share {
     std::uint64_t sent = 0;              // datagrams sent through it
     std::uint64_t refused = 0;           // datagrams that it said it refused
@@ -33,11 +32,11 @@ class RelayShares {
 
   // Counts datagrams that leave through the relay.
   void on_sent(Rank relay, std::uint64_t datagrams);
-  // Takes a relay's message. It is refused and counted if it claims more refusals than datagrams
-  // were sent through the relay, or fewer than an earlier one.
+  // Takes in a relay's message. Refuses and counts it if it claims more refusals than datagrams
+  // were sent through the relay, or fewer than an earlier message.
   void on_message(Rank relay, const ShareMessage& message);
 
-  // Returns the new rate of a relay; nullopt if there are no more changes.
+  // Returns the next changed rate of a relay; nullopt if none is left.
   std::optional<Change> poll();
 
   // Shares by slot; those of peers that never relayed are empty.

@@ -13,13 +13,14 @@ namespace leeway::seal {
 
 class ReplayWindow {
  public:
-  // The window takes 8 KiB a peer. At 10 Gb/s and 1,472 bytes it spans 77 ms: more than any network
-  // reorders.
+  // Numbers that the window spans: 8 KiB a peer. At 10 Gb/s and 1,472 bytes that is 77 ms, more
+  // than any network reorders.
   static constexpr std::uint64_t kNumbers = std::uint64_t{1} << 16;
 
   enum class Verdict : std::uint8_t { fresh, seen, too_old };
 
-  // Looks up a number that is not proven yet. It changes nothing. Number 0 is always too old.
+  // Looks up a number before its datagram is authenticated, so it changes nothing. Number 0 is too
+  // old.
   Verdict look(std::uint64_t number) const {
     if (number == 0) return Verdict::too_old;
     const std::uint64_t word = number / kBits;
@@ -28,7 +29,7 @@ class ReplayWindow {
     return (words_[word % kWords] >> number % kBits & 1) != 0 ? Verdict::seen : Verdict::fresh;
   }
 
-  // Takes a number that was fresh and is proven now.
+  // Marks a number as opened. It was fresh, and its datagram is authenticated now.
   void commit(std::uint64_t number) {
     const std::uint64_t word = number / kBits;
     if (word > newest_) {
@@ -40,7 +41,7 @@ class ReplayWindow {
     largest_ = std::max(largest_, number);
   }
 
-  // The largest committed number; 0 if there is none.
+  // The largest number marked; 0 if there is none.
   std::uint64_t largest() const { return largest_; }
 
  private:

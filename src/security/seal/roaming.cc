@@ -9,36 +9,36 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Unanswered challenges after which the present address counts as silent. At 10 % loss both ways
-// one in four thousand trials finds a working address silent.
+// After this many unanswered challenges the present address counts as silent. At 10 % loss both
+// ways, a working address is found silent in one of four thousand trials.
 constexpr std::uint64_t kAsksOfPresent = 5;
-// Challenges sent to an address that another peer told.
+// Most challenges to an address that another peer told.
 constexpr std::uint64_t kAsksOfWhereabouts = 8;
-// How often the other peers are told an address, and how many of them at a time.
+// How often others are told where a moved peer is, and among how many slots they are.
 constexpr int kTells = 3;
 constexpr Duration kTellMoveAgain = 250ms;
 constexpr std::size_t kToldMax = 64;
-// An address on trial is given up after this time.
+// An address on trial is given up if it has not answered after this time.
 constexpr Duration kTrialFor = 3s;
 constexpr Duration kProbePauseMin = 2ms;
 constexpr Duration kProbePauseMax = 1s;
 constexpr Duration kFirstPause = 10ms;  // for an address with unknown round trip
 constexpr Duration kHeardPause = 50ms;  // for an address that is heard, and has not answered
-// Time that other candidates have after the first answer. A later one wins if its round trip is a
-// quarter less.
+// How long after the first answer other candidates may answer. A later one wins if its round trip
+// is a quarter shorter.
 constexpr Duration kComparing = 200ms;
-// An address that was tried without success is not tried again for this time.
+// An address whose trial failed is not tried again for this time.
 constexpr Duration kRefusedFor = 1s;
-// Least time between new trials of one peer when there is no free place for them.
+// If all places for trials are taken, a peer's new trials are at least this far apart.
 constexpr Duration kTrialsApart = 100ms;
-// Time for which traffic may go back to the former address.
+// How long after a move traffic may go back to the former address.
 constexpr Duration kFormerFor = 30s;
-// Candidates are challenged this often at first, and then every kSlowly.
+// Number of challenges after which a candidate is challenged only every kSlowly.
 constexpr std::uint64_t kAsksOfCandidate = 30;
 constexpr Duration kSlowly = 30s;
 
 constexpr std::uint64_t kCandidateAllowance = UINT64_MAX / 2;
-// A sealed challenge without the headers of IP and UDP.
+// Length of a sealed challenge, without the headers of IP and UDP.
 constexpr std::uint64_t kChallengeBytes = kPathMessageBytesMax + 32;
 
 // Loopback's addresses do not change, and nothing translates them.
@@ -161,7 +161,7 @@ void Roaming::on_relayed_message(Instant now, Rank slot, Rank via, const PathMes
   }
 }
 
-// Begins a trial of an address that another peer told. The address must answer like any other.
+// Begins a trial of an address that another peer told. The address itself must still answer.
 void Roaming::on_whereabouts(Instant now, const PathMessage& message) {
   if (message.token == 0 || !message.seen.known()) return;
   for (Rank slot = 0; slot < state_.peers.size(); ++slot) {
@@ -172,8 +172,8 @@ void Roaming::on_whereabouts(Instant now, const PathMessage& message) {
   }
 }
 
-// The answer of the present or the former address counts from wherever it came: it shows that
-// datagrams sent there reach the peer.
+// An answer to a challenge of the present or the former address may come from anywhere: it shows
+// that datagrams sent to that address reach the peer.
 void Roaming::on_answer(Instant now, Rank slot, const NetworkAddress& source, std::uint64_t token) {
   Peer& peer = state_.peers[slot];
   const auto answers = [&](Place& at) {
@@ -204,7 +204,7 @@ void Roaming::on_answer(Instant now, Rank slot, const NetworkAddress& source, st
   try_to_move(now, slot);
 }
 
-// Takes the first candidate that answers. Others have kComparing to be better.
+// Takes the first candidate that has answered. Others may still answer within kComparing.
 void Roaming::settle(Instant now, Rank slot, Place& at) {
   Peer& peer = state_.peers[slot];
   const Place winner = at;
@@ -294,9 +294,8 @@ void Roaming::ask(Instant now, Rank slot, Place& at, Duration pause) {
   state_.put_out({slot, at.address, {PathMessage::Kind::challenge, at.token, at.address}});
 }
 
-// Call it when the peer is heard from its present address, which has not answered yet. The address
-// may have become reachable since the last challenge. The next challenge may be a second away, so
-// it is sent sooner.
+// Challenges the present address sooner, since the peer was heard from it. It may have become
+// reachable after a challenge failed, and the next one may be a second away.
 void Roaming::ask_soon(Instant now, Rank slot) {
   Place& at = state_.peers[slot].present;
   if (!at.known()) return;
@@ -336,7 +335,7 @@ void Roaming::wake_trials(Instant now, Rank slot) {
     if (!at.answered && now >= at.next_at) ask(now, slot, at, pause_after(at.asked()));
     any = true;
   }
-  // No trial succeeded. The present address is not known to work either, but it stays.
+  // No trial succeeded, so the present address stays, although it may not work either.
   if (!any && peer.settled && !peer.suspected) peer.present = {};
 }
 
@@ -352,8 +351,8 @@ void Roaming::wake_former(Instant now, Rank slot) {
 }
 
 // Tells others the address of a peer that moved: at most the kToldMax - 1 peers after it in the
-// order of slots. It is itself told the addresses of those that moved lately, because earlier
-// messages went to its former address.
+// order of slots. Tells the peer the addresses of those that moved lately, since earlier messages
+// about them went to its former address.
 void Roaming::wake_tells(Instant now, Rank slot) {
   Peer& peer = state_.peers[slot];
   if (peer.tells_left == 0 || now < peer.tell_at) return;
@@ -377,7 +376,7 @@ void Roaming::wake_tells(Instant now, Rank slot) {
   }
 }
 
-// Returns whether the peer still has anything to do.
+// Does what is due for the peer. Returns whether it must be woken again.
 bool Roaming::wake_peer(Instant now, Rank slot) {
   wake_present(now, slot);
   wake_trials(now, slot);
@@ -441,9 +440,9 @@ void Roaming::keep_alive(Instant now) {
   }
 }
 
-// Begins to challenge the present address if it was silent for kSilentFor while busy: a peer sends
-// as often as this process does while both have operations open. Returns whether silence is to be
-// checked again.
+// Begins to challenge the present address if the peer was silent for kSilentFor while operations
+// are open. Both sides send often then, so silence means that the path may be lost. Returns whether
+// to check for silence again.
 bool Roaming::suspect(Instant now, Rank slot) {
   Peer& peer = state_.peers[slot];
   if (!state_.busy || !peer.settled || peer.present.known()) return false;
@@ -454,8 +453,8 @@ bool Roaming::suspect(Instant now, Rank slot) {
   return false;
 }
 
-// Looks for a relay for a peer whose path is lost. The path may come back, so it is challenged for
-// ever.
+// Looks for a relay for a peer whose path is lost. Its address is challenged for ever, because the
+// path may come back.
 void Roaming::lose_path(Instant now, Rank slot) {
   Peer& peer = state_.peers[slot];
   ++state_.counters.silent;

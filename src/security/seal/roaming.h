@@ -1,8 +1,8 @@
-// Address of each peer. A peer's name is its tag (packet.h). Its address may change, because it
-// moved, or because something between the two translates addresses.
+// Follows the address of each peer. Peers are known by their tags (packet.h). A peer's address
+// changes if it moves, or if something in between translates addresses.
 //
-// Sans-IO: no socket, no clock. The caller says which peer's datagrams were opened and where they
-// came from. Roaming gives path messages to seal and send, and moves. Rules (WIRE 9):
+// It does no I/O. The caller tells which peer's datagram was opened and from where it came. Roaming
+// answers with path messages to seal and send, and with moves. Rules (WIRE 9):
 //
 //   * Only the newest datagram of a peer, opened from another address, makes that address worth a
 //     challenge. Replayed or forged datagrams never get here, and overtaken ones start nothing.
@@ -13,17 +13,17 @@
 //   * An address that has not answered gets at most three times the bytes that came from it.
 //
 // If a peer is found at an address that nobody was told, the others are told. So two processes
-// behind translators learn each other's addresses from one that both reach.
+// behind translators learn each other's addresses from a third that both reach.
 //
 // Addresses that a peer may have from the start (candidates) are challenged together. The one with
 // the shortest round trip wins.
 //
 // A peer may have no direct path, from the start or since its path fell silent. It is then
-// challenged through other peers that have one, several at once. The first one through which it
-// answers relays for it (WIRE 9.8). Its own addresses are challenged all the while, and one that
-// answers takes traffic back.
+// challenged through several other peers at once. The first one by which it answers becomes its
+// relay (WIRE 9.8). The peer's own addresses are challenged all the while, and one that answers
+// takes traffic back.
 //
-// Roaming follows addresses, and RelaySearch finds relays.
+// Roaming follows addresses; RelaySearch finds relays.
 #pragma once
 
 #include <algorithm>
@@ -45,31 +45,31 @@ class Roaming {
   using Move = RoamingState::Move;
   using Counters = RoamingState::Counters;
 
-  // Longest time without a datagram to a peer. After a longer one, address translators may forget
-  // the peer. Mappings of 30 s exist.
+  // A peer gets a datagram at least this often, because address translators forget silent peers.
+  // Some do so after 30 s.
   static constexpr Duration kKeepAlive = std::chrono::seconds(15);
-  // While operations are open, a path that brought nothing for this time is challenged.
+  // While operations are open, a path on which nothing came for this time is challenged.
   static constexpr Duration kSilentFor = std::chrono::milliseconds(1250);
 
-  // `seed` makes the challenges of two processes differ.
+  // `seed` makes the challenges of different processes differ.
   explicit Roaming(std::uint64_t seed, Duration keep_alive = kKeepAlive)
       : state_(seed, keep_alive) {}
 
-  // Adds a peer. It counts as being at the first candidate until another one has answered. At least
-  // one candidate is needed, and no more than RoamingState::kTrialsMax + 1 are used. `name`: the
-  // peer's name among all processes; 0 if it has none.
+  // Adds a peer, at the first candidate until another one has answered. At least one candidate is
+  // needed, and at most RoamingState::kTrialsMax + 1 are used. `name`: the peer's name among all
+  // processes; 0 if it has none.
   void meet(Instant now, Rank slot, std::span<const NetworkAddress> candidates,
             std::uint64_t name = 0);
   bool knows(Rank slot) const {
     return slot < state_.peers.size() && state_.peers[slot].current.known();
   }
   const NetworkAddress& address_of(Rank slot) const { return state_.peers[slot].current; }
-  // Returns whether the present address of the peer has answered, and was not found silent since.
+  // Returns whether the peer's present address has answered, and has not been found silent since.
   bool settled(Rank slot) const { return state_.peers[slot].settled; }
-  // Relay through which traffic to the peer goes; kNoRank if it goes straight to its address.
+  // Returns the peer's relay; kNoRank if traffic goes straight to the peer's address.
   Rank via(Rank slot) const { return relays_.via(slot); }
 
-  // Call it when a datagram of the peer was opened that came from its present address.
+  // Call it when a datagram of the peer was opened that came from the peer's present address.
   void on_heard(Instant now, Rank slot) {
     state_.peers[slot].heard_at = now;
     if (!state_.peers[slot].settled) [[unlikely]]
@@ -78,15 +78,15 @@ class Roaming {
   // Call it when a datagram was opened, from whatever address it came.
   void on_opened(Instant now, Rank slot, const NetworkAddress& source, std::size_t bytes,
                  bool newest);
-  // Call it, too, if that datagram was a path message.
+  // Call it after on_opened() if the datagram was a path message.
   void on_message(Instant now, Rank slot, const NetworkAddress& source, const PathMessage& message);
-  // Takes a path message of the peer that came through the relay `via`. It says nothing of the
-  // peer's address.
+  // Takes in a path message of the peer that came through the relay `via`, so that it tells nothing
+  // about the peer's address.
   void on_relayed_message(Instant now, Rank slot, Rank via, const PathMessage& message);
   // Call it when anything was sealed for the peer.
   void on_sent(Instant now, Rank slot) { state_.peers[slot].sent_at = now; }
 
-  // `busy`: operations are open from now on. Otherwise none is open any more.
+  // `busy`: whether operations are open from now on.
   void set_busy(Instant now, bool busy);
 
   void on_wake(Instant now);
@@ -94,11 +94,11 @@ class Roaming {
 
   // Returns the next message to seal and send; nullopt if there are no more.
   std::optional<Outgoing> poll() { return state_.poll(); }
-  // Returns a peer whose traffic goes elsewhere from now on; nullopt if there are no more.
+  // Returns a peer whose traffic must go elsewhere from now on; nullopt if none is left.
   std::optional<Move> poll_move() { return state_.poll_move(); }
 
   const Counters& counters() const { return state_.counters; }
-  // The address of this process that a peer saw last. Unknown (not known()) if none has told.
+  // This process's address as a peer saw it last. Not known() if no peer has told it.
   const NetworkAddress& seen_at() const { return seen_at_; }
 
  private:

@@ -10,8 +10,8 @@ using namespace std::chrono_literals;
 constexpr std::size_t kOutgoingMax = 1024;
 constexpr Duration kRoundTripMin = 5ms;
 constexpr Duration kRoundTripMax = 500ms;
-// Longest time without a datagram to a peer while operations are open: a peer that only waits must
-// be heard soon if its address changes.
+// Keep-alive interval while operations are open. It is short, because a peer that only waits must
+// be heard soon after its address changed.
 constexpr Duration kKeepAliveBusy = 1s;
 
 }  // namespace

@@ -1,5 +1,4 @@
-// What the parts of Roaming share: the peers' addresses, what is to be sent, and when to wake. A
-// part keeps any other state for itself.
+// State that the parts of Roaming share: the peers' addresses, messages to send, and when to wake.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +15,7 @@
 
 namespace leeway::seal {
 
-// Challenges with one token, and the round trip that an answer shows.
+// A series of challenges with one token, and the round trip that an answer shows.
 struct Challenges {
   std::uint64_t token = 0;  // low byte: number of challenges so far, at most 255
   Instant began;
@@ -30,16 +29,16 @@ struct Challenges {
     next_at = first_at;
   }
   std::uint64_t asked() const { return token & 0xFF; }
-  // Call it for each challenge, before it is sent.
+  // Counts a challenge. Call it before the challenge is sent.
   void count(Instant now) {
     if (asked() < 0xFF) ++token;
     asked_at = now;
   }
-  // Returns whether `answer` is the token of one of these challenges.
+  // Returns whether `answer` is the token of a challenge of this series.
   bool asked_with(std::uint64_t answer) const {
     return asked() != 0 && (token | 0xFF) == (answer | 0xFF);
   }
-  // Takes an answer for which asked_with() is true.
+  // Takes in an answer for which asked_with() is true.
   void on_answer(Instant now, std::uint64_t answer) {
     rtt = std::max<Duration>(now - (answer == token ? asked_at : began), Duration(1));
   }
@@ -58,8 +57,7 @@ struct Place : Challenges {
 };
 
 struct RoamingState {
-  // Most candidates of a peer in addition to its first address, and most addresses on trial at a
-  // time.
+  // Most candidates of a peer beside its first address, and most addresses on trial at a time.
   static constexpr std::size_t kTrialsMax = 4;
 
   struct Outgoing {
@@ -106,7 +104,7 @@ struct RoamingState {
 
     // Returns the trial of an address; null if there is none.
     Place* trial_at(const NetworkAddress& address);
-    // Longest round trip of its addresses, within bounds that suit pauses.
+    // Returns the longest round trip of the peer's addresses, within bounds for pauses.
     Duration round_trip() const;
   };
 
@@ -115,19 +113,19 @@ struct RoamingState {
   RoamingState(const RoamingState&) = delete;
   RoamingState& operator=(const RoamingState&) = delete;
 
-  // Makes room for a peer and returns it.
+  // Adds a peer and returns it.
   Peer& add(Rank slot);
-  // Has on_wake() look after the peer, from `now` on.
+  // Lets on_wake() look after the peer from now on.
   void activate(Instant now, Rank slot);
   std::uint64_t new_token();
-  // Drops the message if there is no room. It is asked again later.
+  // Queues a message, or drops it if the queue is full. A later challenge makes up for it.
   void put_out(const Outgoing& outgoing);
   std::optional<Outgoing> poll();
-  // Replaces an earlier move of the peer.
+  // Notes a move for poll_move(). It replaces an earlier move of the peer.
   void note_move(const Move& move);
   std::optional<Move> poll_move();
   void wake_by(Instant at) { wake_at = std::min(wake_at, at); }
-  // Longest time without a datagram to a peer.
+  // Returns the longest time that may pass without a datagram to a peer.
   Duration pause() const;
 
   const std::uint64_t seed;

@@ -1,8 +1,9 @@
-// libcuda.so.1 for tests: the functions of the CUDA driver that Leeway and its tests call, on a
-// machine without a GPU. It can check order, addresses and that nothing blocks, but not speed.
+// A stand-in for libcuda.so.1 ("the double") on machines without a GPU: the functions of the CUDA
+// driver that Leeway and its tests call. With it tests can check order, addresses and that nothing
+// blocks, but not speed.
 //
-// Left out of what CUDA promises: the null stream does not wait for other streams, and all streams
-// have one priority.
+// It differs from CUDA: the null stream does not wait for other streams, and all streams have one
+// priority.
 #include <unistd.h>
 
 #include <atomic>
@@ -95,14 +96,14 @@ thread_local bool calls_forbidden = false;
 thread_local std::vector<Context> current;
 thread_local int capture_mode = 0;
 
-// Returns null in forks of the process that called cuInit.
+// Returns null in a forked child of the process that called cuInit.
 Double* ready(const char* name) {
   if (calls_forbidden) fault("%s is called by a thread that must not call CUDA", name);
   Double* const made = the_double.load();
   return made != nullptr && made->process == ::getpid() ? made : nullptr;
 }
 
-// Calls that may wait for the device: CUDA forbids them while a thread captures.
+// Returns true if a call that may wait for the device must fail, because a thread captures.
 bool forbidden_by_capture(Double& self) {
   return capture_mode != kCaptureRelaxed && self.machine.guarded();
 }
@@ -460,7 +461,7 @@ Code cuGraphRetainUserObject(Graph graph, UserObject object, unsigned count, uns
   return kSuccess;
 }
 
-// Functions that programs call, and Leeway does not.
+// The following functions are called by programs, and not by Leeway.
 
 Code cuStreamBeginCapture(StreamHandle stream, int mode) {
   ENTER(cuStreamBeginCapture);
@@ -476,7 +477,7 @@ Code cuStreamEndCapture(StreamHandle stream, Graph* graph) {
   return code;
 }
 
-// An executable graph is the graph itself: it cannot be changed.
+// The executable graph shares the body of the graph, since programs cannot change it.
 Code cuGraphInstantiate(Graph* executable, Graph graph, unsigned long long) {
   ENTER(cuGraphInstantiate);
   *executable = new GraphObject{graph->body};

@@ -1,4 +1,4 @@
-// Functions by which tests control the driver double and inspect it. They find them by dlsym in its
+// Functions by which tests control and inspect the double. Tests find them by dlsym() in its
 // libcuda.so.1.
 #pragma once
 
@@ -9,9 +9,9 @@
 #pragma GCC visibility push(default)
 extern "C" {
 
-// How streams run from now on. Set it only when no stream has work. Environment variables set it at
-// first: CUDA_DOUBLE_SEED (1), CUDA_DEVICE_MAX_CONNECTIONS (8), CUDA_DOUBLE_STREAM_WAITS (1),
-// CUDA_DOUBLE_DEVICES (8; it does not change).
+// How streams run. Change it only while no stream has work. Initial values come from the
+// environment: CUDA_DOUBLE_SEED (1), CUDA_DEVICE_MAX_CONNECTIONS (8), CUDA_DOUBLE_STREAM_WAITS (1).
+// CUDA_DOUBLE_DEVICES (8) cannot be changed later.
 struct CudaDoubleSettings {
   std::uint64_t seed;
   int connections;   // 1: all streams of a device go through one queue, in the order of calls
@@ -19,21 +19,21 @@ struct CudaDoubleSettings {
 };
 void cuda_double_configure(const CudaDoubleSettings* settings);
 
-// Enqueues work that touches device memory: `kernel` runs when the stream reaches it, and finds
-// device memory at the addresses of cuda_double_alias(). May be captured.
+// Enqueues `kernel`, which runs when the stream reaches it. It must access device memory through
+// cuda_double_alias(). May be captured.
 leeway::device::cuda::Code cuda_double_launch(leeway::device::cuda::Stream stream,
                                               void (*kernel)(void*), void* argument);
-// Address at which a kernel finds `bytes` of device memory. Ends the process if `memory` is no
-// device memory.
+// Returns the address at which a kernel accesses device memory. Ends the process unless `memory`
+// begins `bytes` of device memory.
 void* cuda_double_alias(leeway::device::cuda::Address memory, std::uint64_t bytes);
 
-// A kernel with one parameter, which cuLibraryGetKernel() finds in every image. `run` gets a copy
-// of the parameter, and the number of warps. It finds device memory at the addresses of
+// Registers a kernel with one parameter, which cuLibraryGetKernel() then finds in every image.
+// `run` gets a copy of the parameter and the number of warps. It must access device memory through
 // cuda_double_alias().
 void cuda_double_register_kernel(const char* name, std::uint64_t parameter_bytes,
                                  void (*run)(const void* parameter, unsigned warps));
 
-// From now on a call of CUDA by this thread ends the process, with the call's name.
+// Makes every later CUDA call of this thread end the process, with the call's name.
 void cuda_double_forbid_calls();
 
 }  // extern "C"

@@ -1,4 +1,4 @@
-// Work of streams, and graphs of such work.
+// Work in streams, and graphs of such work.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,6 @@ struct Work {
   std::shared_ptr<GraphRun> graph;  // replaces the members above
 };
 
-// In a stream's queue.
 struct Entry {
   Work work;
   std::uint64_t sequence = 0;  // among all calls
@@ -29,10 +28,10 @@ struct Node {
   std::vector<std::size_t> after;
 };
 
-// A graph, and the executable graphs that are made of it.
+// The nodes of a graph. The executable graphs made of it share them.
 struct GraphBody {
   std::vector<Node> nodes;
-  std::vector<std::function<void()>> at_end;  // user objects
+  std::vector<std::function<void()>> at_end;  // destructors of user objects
   bool running = false;                       // a launch is running; only one runs at a time
 
   GraphBody() = default;
@@ -43,7 +42,6 @@ struct GraphBody {
   }
 };
 
-// A launch of a graph.
 struct GraphRun {
   std::shared_ptr<GraphBody> body;
   enum class State : unsigned char { waits, begun, done };
@@ -60,16 +58,16 @@ struct GraphRun {
 
 struct Stream;
 
-// From BeginCapture to EndCapture.
+// A capture, from cuStreamBeginCapture() to cuStreamEndCapture().
 struct Capture {
   std::uint64_t id = 0;
   const Stream* origin = nullptr;
   bool guards = false;  // the mode of the capture forbids calls that may wait
-  // Null once the capture has ended.
+  // Becomes null at the end of the capture.
   std::shared_ptr<GraphBody> body = std::make_shared<GraphBody>();
   std::shared_ptr<void> handle;  // handle of the graph, while the capture goes on
 
-  // Returns true if `node` comes before, or is, one of `tips`.
+  // Returns true if `node` is one of `tips`, or some tip depends on it.
   bool reaches(const std::vector<std::size_t>& tips, std::size_t node) const {
     std::vector<std::size_t> left = tips;
     while (!left.empty()) {

@@ -11,7 +11,6 @@ namespace {
 
 using std::chrono::microseconds;
 
-// Codes of CUDA.
 constexpr int kSuccess = 0;
 constexpr int kCaptureMerge = 902;
 constexpr int kCaptureUnmatched = 903;
@@ -20,10 +19,11 @@ constexpr int kCaptureIsolation = 905;
 constexpr int kIllegalState = 401;
 constexpr int kModeRelaxed = 2;
 
-// The host writes words that streams wait for without calling CUDA, so the double polls them.
+// Time between two looks at words in host memory that streams wait for. The host writes them
+// without calling CUDA, so the double must poll.
 constexpr microseconds kLookEvery{30};
-// How often a stream is delayed (one pick in kLiesOneIn), and how often a device pauses (one in
-// kPausesOneIn).
+// When a device picks work, it delays the stream one time in kLiesOneIn, and pauses one time in
+// kPausesOneIn.
 constexpr std::uint64_t kLiesOneIn = 8;
 constexpr std::uint64_t kPausesOneIn = 64;
 constexpr std::uint64_t kLiesMax = 40;
@@ -107,7 +107,7 @@ int Machine::wait(const std::shared_ptr<Stream>& stream, const std::shared_ptr<E
   {
     const std::lock_guard lock(mutex_);
     if (event->capture != nullptr) {
-      // The capture of the event has ended.
+      // The event was recorded in a capture that has ended.
       if (event->capture->body == nullptr) return kCaptureIsolation;
       if (stream->capture != nullptr && stream->capture != event->capture) return kCaptureMerge;
       stream->capture = event->capture;
@@ -121,7 +121,7 @@ int Machine::wait(const std::shared_ptr<Stream>& stream, const std::shared_ptr<E
     reached = event->reached;
   }
   Work work;
-  work.can_begin = [reached] { return *reached; };  // under the mutex
+  work.can_begin = [reached] { return *reached; };  // called under the mutex
   enqueue(stream, std::move(work));
   return kSuccess;
 }
@@ -187,7 +187,7 @@ bool Machine::guarded() {
   return guarded_ > 0;
 }
 
-// Adds the parts of the stream's next work that can begin.
+// Adds to `out` what can begin now of the first work in the stream's queue.
 void Machine::add_picks(const std::shared_ptr<Stream>& stream, std::vector<Pick>& out) {
   Work& next = stream->queue.front().work;
   if (next.graph == nullptr) {
@@ -291,7 +291,7 @@ void Machine::finish(const Pick& pick, std::unique_lock<std::mutex>& lock) {
   stream.queue.pop_front();
   ++stream.completed;
   changed_.notify_all();
-  // Functions that a graph's end calls may take locks of their own.
+  // Destroys the graph without the lock, because its user functions may take locks of their own.
   lock.unlock();
   ended = {};
   lock.lock();

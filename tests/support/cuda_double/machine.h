@@ -1,9 +1,9 @@
-// The double's devices at work: the queues of streams, and the threads that do the work.
+// The double's devices: the queues of their streams, and the threads that do the work.
 //
-// A device is a thread. It picks one of the streams whose next work can begin, by a seeded choice,
-// and now and then delays a stream for a while. With one connection it does all work of a device in
-// the order of the calls, and work that cannot begin holds up everything behind it. Functions of
-// the host run on one thread, as CUDA's do.
+// Each device is a thread. By a seeded choice, it picks one of the streams whose next work can
+// begin, and now and then delays a stream. With one connection, a device does all work in the order
+// of the calls, so work that cannot begin holds up everything behind it. Host functions run on one
+// thread, as with CUDA.
 #pragma once
 
 #include <condition_variable>
@@ -21,7 +21,8 @@
 namespace cuda_double {
 
 struct Event {
-  // Set once the stream has reached the last record. A waiter waits for that record.
+  // Becomes true when the stream reaches the last record of this event. Waiters keep the pointer,
+  // so they wait for that record even if the event is recorded again.
   std::shared_ptr<bool> reached = std::make_shared<bool>(true);
   std::shared_ptr<Capture> capture;  // capture in which the last record was made, if any
   std::vector<std::size_t> tips;
@@ -33,7 +34,7 @@ struct Stream {
   std::uint64_t enqueued = 0;
   std::uint64_t completed = 0;
   bool busy = false;  // busy with a function of the host, or on the device's thread
-  int lies_for = 0;   // picks
+  int lies_for = 0;   // picks for which the stream is delayed
   std::shared_ptr<Capture> capture;
   std::vector<std::size_t> tips;  // nodes after which the next one comes
 };
@@ -47,7 +48,6 @@ class Machine {
   // queue is full.
   void enqueue(const std::shared_ptr<Stream>& stream, Work work);
   void record(const std::shared_ptr<Event>& event, const std::shared_ptr<Stream>& stream);
-  // CUDA's code.
   int wait(const std::shared_ptr<Stream>& stream, const std::shared_ptr<Event>& event);
   void synchronize(const Stream& stream);
   void synchronize(int device);
@@ -62,7 +62,7 @@ class Machine {
   bool stream_waits();
 
  private:
-  // Most entries of a queue. If there are more, calls wait, as CUDA's do.
+  // Limit on a queue's length. Calls block while the queue is full, as with CUDA.
   static constexpr std::size_t kQueueMax = 1024;
 
   // A piece of work that can begin now.

@@ -1,6 +1,5 @@
-// Memory of the double's devices. Device addresses are address space that nobody may touch, so a
-// processor that follows a device pointer faults. Only the double uses a second mapping, which has
-// the pages.
+// Memory of the double's devices. Device addresses are reserved and not accessible, so a processor
+// that follows a device pointer faults. The double accesses the memory through a second mapping.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +13,16 @@ namespace cuda_double {
 
 using leeway::device::cuda::Address;
 
-// Prints the text and ends the process, because the test has found a fault.
+// Prints the text and ends the process. Called when the tested code has misused CUDA.
 [[noreturn]] void fault(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
 class Memory {
  public:
   explicit Memory(int devices);
 
-  // Returns memory filled with a pattern, or 0 if none is left.
+  // Returns memory filled with a pattern, or 0 if there is not enough.
   Address allocate(int device, std::size_t bytes);
-  // Returns false if `memory` is not the beginning of device memory.
+  // Returns false unless `memory` is what allocate() returned.
   bool free(Address memory);
   void* allocate_host(std::size_t bytes);
   bool free_host(void* memory);
@@ -34,8 +33,9 @@ class Memory {
   };
   Kind kind_of(Address memory);
 
-  // Address at which the double reads and writes: the other mapping of device memory, or host
-  // memory itself. Calls fault() if part of it is in device space, and not of one live allocation.
+  // Returns the address at which the double accesses memory: in the second mapping for device
+  // memory, or `memory` itself for host memory. Calls fault() if the range touches device addresses
+  // outside one live allocation.
   std::byte* resolve(Address memory, std::size_t bytes, const char* what);
 
  private:

@@ -1,4 +1,4 @@
-// Behaviour at the edges of words, where errors are likely.
+// Tests bitmaps at the edges of their words, where errors are likely.
 #include "base/bitmap.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Every kernel against the definition, one bit at a time.
+// Compares every CRC kernel with a computation by the definition, one bit at a time.
 #include "base/crc32c.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ ByteSpan bytes_of(std::string_view text) {
 
 TEST(Crc32c, GivesThePublishedAnswers) {
   EXPECT_EQ(crc32c(bytes_of("123456789")), 0xE3069283u);
-  // RFC 3720, appendix B.4.
+  // The test vectors of RFC 3720, appendix B.4.
   std::array<std::byte, 32> block{};
   EXPECT_EQ(crc32c(block), 0x8A9136AAu);
   block.fill(std::byte{0xFF});

@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A deadline of 437 us that reads "0 ms" looks like a defect.
+// A deadline of 437 us must not read "0 ms", which would look like a defect.
 TEST(DurationText, HasDigitsBehindThePointWhereTheySayAnything) {
   EXPECT_STREQ(in_milliseconds(437us).data(), "0.437 ms");
   EXPECT_STREQ(in_milliseconds(2ms).data(), "2 ms");

@@ -44,7 +44,7 @@ TEST(ToString, NamesTheOtherEnumerations) {
   EXPECT_EQ(to_string(StatusCode::kInternal), "internal");
 }
 
-// Values off the wire are cast before anything knows whether they exist.
+// Bytes of received datagrams are cast to enums unchecked, so to_string() may get any value.
 TEST(ToString, CallsValuesThatDoNotExistUnknown) {
   EXPECT_EQ(to_string(static_cast<DataType>(13)), "unknown");
   EXPECT_EQ(to_string(static_cast<ReduceOp>(255)), "unknown");

@@ -48,7 +48,6 @@ TEST(KeptFromChildren, IsNothingInAForkedChildAndTheSameInTheParent) {
   EXPECT_EQ(::write(pipe.ends[1], "x", 1), 1);
 }
 
-// The reader hears that the parent has closed its end while the child still runs.
 TEST(KeptFromChildren, TheOtherSideHearsThatTheParentHasClosedIt) {
   Pipe pipe, hold;
   KeptFromChildren kept(pipe.ends[1]);
@@ -81,7 +80,7 @@ TEST(KeptFromChildren, AChildKeepsWhatWasReleased) {
   EXPECT_EQ(in_child([&] { return is_dev_null(pipe.ends[1]) ? 1 : 0; }), 0);
 }
 
-// In the child the guard's descriptor number may be that of a descriptor of its own.
+// The child may have closed the guarded descriptor, so the guard must not touch it there.
 TEST(KeptFromChildren, AChildsGuardOfTheParentsDescriptorEndsQuietly) {
   Pipe pipe;
   auto* const kept = new KeptFromChildren(pipe.ends[1]);

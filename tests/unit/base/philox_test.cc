@@ -10,7 +10,7 @@ namespace leeway {
 namespace {
 
 TEST(Philox, GivesTheKnownAnswers) {
-  // The first three are Random123's.
+  // The first three vectors are those of Random123's own tests.
   constexpr std::uint32_t kOnes = 0xFFFFFFFF;
   EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}),
             (PhiloxCounter{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
@@ -40,7 +40,7 @@ TEST(KeyedHash, FlipsHalfTheBitsWhenOneBitOfTheCounterChanges) {
   for (std::uint32_t i = 0; i < kDraws; ++i) {
     flipped += std::popcount(keyed_hash(1, i, 0, 0, 0) ^ keyed_hash(1, i, 0, 0, 1));
   }
-  // Mean of 64 * kDraws fair bits; five standard errors.
+  // Counts fair bits, 64 for each draw. The tolerance is five standard errors.
   const double mean = 32.0 * kDraws;
   EXPECT_NEAR(flipped, mean, 5 * std::sqrt(mean / 2));
 }
@@ -61,7 +61,7 @@ TEST(ToUnit, IsUniform) {
     sum += u;
     below_tenth += u < 0.1;
   }
-  // Standard errors sqrt(1/12/n) and sqrt(0.09/n); four of them.
+  // The tolerances are four standard errors: sqrt(1/12/n) and sqrt(0.09/n).
   EXPECT_NEAR(sum / kDraws, 0.5, 4 * std::sqrt(1.0 / 12 / kDraws));
   EXPECT_NEAR(static_cast<double>(below_tenth) / kDraws, 0.1, 4 * std::sqrt(0.09 / kDraws));
 }

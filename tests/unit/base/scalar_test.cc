@@ -36,7 +36,7 @@ TEST(Scalar, ConvertsToFloatingTypes) {
   EXPECT_EQ(Scalar(0.1).as<float>(), 0.1f);
   EXPECT_EQ(Scalar(0.1).as<double>(), 0.1);
   EXPECT_EQ(Scalar(-3).as<float>(), -3.0f);
-  // A float that was rounded twice, by way of a double, would be 2^63.
+  // Rounding to double first, and then to float, would give 2^63.
   constexpr std::uint64_t kAboveTheTie = (std::uint64_t{1} << 63) + (std::uint64_t{1} << 39) + 1;
   EXPECT_EQ(Scalar(kAboveTheTie).as<float>(), static_cast<float>(kAboveTheTie));
 }

@@ -24,8 +24,8 @@ void until_stopped(const std::stop_token& stop) {
   changed.wait(lock, stop, [] { return false; });
 }
 
-// Exit status of a child that runs `live` and calls exit(3). 128 and more is a signal's number plus
-// 128.
+// Returns the exit status of a child that runs `live` and calls exit(3), or 128 plus the number of
+// the signal that killed it.
 int status_of_child(void (*live)()) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -105,7 +105,7 @@ TEST(RunBehind, RunsHereWithoutThreads) {
   EXPECT_TRUE(ran);
 }
 
-// This handler is registered before the library's own, so it runs after that.
+// This exit handler is registered before the library's, so it runs after the library's.
 void (*last_words)() = nullptr;
 [[maybe_unused]] const int registered = std::atexit([] {
   if (last_words != nullptr) last_words();

@@ -39,8 +39,8 @@ TEST(LatencyWindowTable, WhatWasGivenUpLastedLonger) {
   window.add_step(Latencies{1, 9}, Duration(5));
   window.add_step(Latencies{2, 7}, Duration(7));
   window.add_step(Latencies{3, 4}, Duration(9));
-  // The table takes the first 9. It goes on from the 2 and round to the 9, because 7 is not longer
-  // than 7. Nothing is above 9.
+  // The micro-batch aborted after 5 gets the first longer latency, 9. The search goes on from the 2
+  // and around to the 9 for the one aborted after 7. Nothing is longer than 9.
   EXPECT_THAT(window.table().ns, ElementsAre(1, 9, 9, 2, 7, 9, 3, 4, 9));
 }
 
@@ -68,7 +68,7 @@ TEST(LatencyWindowClear, StartsAnew) {
   EXPECT_THAT(window.table().ns, ElementsAre(5, 6, 5));
 }
 
-// Steps of lognormal micro-batches under a threshold that drops about a tenth of them.
+// Mean latencies where a threshold drops about a tenth of lognormal micro-batches.
 struct Disturbed {
   double true_mean_ns = 0;
   double imputed_mean_ns = 0;
@@ -106,7 +106,7 @@ TEST(LatencyWindowTable, KeepsTheMeanOfLatenciesUnderAThreshold) {
   }
 }
 
-// The known duration of aborted micro-batches makes the difference.
+// The imputed mean is nearer because it uses how long aborted micro-batches had run.
 TEST(LatencyWindowTable, IsNearerToTheTruthThanTheMeanOfWhatCompleted) {
   const Disturbed wild = run(true, 1.0);
   EXPECT_LT(wild.completed_mean_ns / wild.true_mean_ns, 0.97);

@@ -92,8 +92,7 @@ class Group {
     return agreement(0).threshold();
   }
 
-  // The result of a plain search over all undisturbed latencies of the window that began at this
-  // step.
+  // Searches the undisturbed latencies of all ranks in the window that begins at step `first`.
   ThresholdChoice best_of_window(std::uint64_t first) {
     std::vector<std::int64_t> all;
     for (auto& member : members_) {
@@ -247,7 +246,8 @@ TEST(ThresholdAgreement, TakesNothingFromAWindowWithTwoThresholds) {
   EXPECT_EQ(group.agreement(0).estimates(), 2u);
 }
 
-// Latencies a hundred times as long as those the threshold came from: nothing ends in time.
+// Latencies become a hundred times as long as those that gave the threshold, so no micro-batch ends
+// in time.
 TEST(ThresholdAgreement, IsGivenUpWhereItLeavesNothing) {
   AgreementOptions options = usual_options();
   options.ranks = 2;

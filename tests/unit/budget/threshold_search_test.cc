@@ -35,8 +35,8 @@ struct SimulatedGroup {
   }
 };
 
-// The algorithm as its definition says, latency by latency. It uses doubles where the search uses
-// integers.
+// Computes the search's results by their definitions, latency by latency, with doubles where the
+// search uses integers.
 struct Formulas {
   const SimulatedGroup& group;
   std::uint32_t first = 5;
@@ -141,7 +141,8 @@ TEST(BestThreshold, OfStepsThatTakeNoTimeIsNone) {
   EXPECT_EQ(group.best().effective_speedup, 0.0);
 }
 
-// Time that a rank's clock missed cannot make steps shorter than their compute time.
+// A wall time shorter than the compute time, as of a clock that missed time, is no negative
+// overhead.
 TEST(BestThreshold, TakesNoNegativeOverhead) {
   SimulatedGroup group = unit_vector();
   group.wall = Duration(1);
@@ -257,8 +258,8 @@ TEST(ThresholdSearchEvaluate, WhatEndsAtTheThresholdIsDropped) {
   EXPECT_NEAR(search.evaluate(0).time_cut, 10.0 / 80, 1e-15);
 }
 
-// The search must expect the same steps that gates make, whether or not they are asked between
-// passes.
+// The search must predict the steps that gates make, with and without calls of should_stop() inside
+// micro-batches.
 TEST(ThresholdSearchEvaluate, KnowsHowGatesEndSteps) {
   SimulatedGroup group = noisy(4, 6, 12, 8);
   for (std::int64_t& ns : group.ns) ns = (ns / 2 + 1) * 2;  // halves are exact
@@ -279,7 +280,7 @@ TEST(ThresholdSearchEvaluate, KnowsHowGatesEndSteps) {
         for (std::uint32_t rank = 0; rank < 4; ++rank) {
           StepGate gate({.micro_batches = 12, .micro_batches_min = 0});
           StepRunner runner{.gate = gate, .checks_in_between = asks};
-          // So that the gate knows a short micro-batch.
+          // The gate must know a short micro-batch before it may stop a longer one.
           runner.step(std::vector<std::int64_t>(12, 2));
           gate.set_threshold(expected.threshold);
           const Instant start = runner.now;
@@ -305,7 +306,7 @@ TEST(ThresholdSearchChoose, OfNearlyEqualSpeedUpsTakesTheOneThatDropsLeast) {
   EXPECT_GT(content.effective_speedup, best.effective_speedup - 0.01);
 }
 
-// The only micro-batch ends at the only candidate, so nothing is left to divide by.
+// The only candidate threshold drops the only micro-batch, so the step does no work.
 TEST(ThresholdSearchEvaluate, OfAStepThatIsCutAltogetherLosesAll) {
   const SimulatedGroup group{1, 1, 1, Duration(0), {10 * kMs}};
   EXPECT_EQ(group.best().effective_speedup, -1.0);

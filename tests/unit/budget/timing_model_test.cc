@@ -8,9 +8,9 @@
 namespace leeway::budget {
 namespace {
 
-// The exact mean that Gumbel's approximation stands for, the integral of x n phi(x) Phi(x)^(n-1),
-// to 1e-9 up to n = 10^6. The trapezoidal rule converges exponentially on such a function: a step
-// of 1/32 is far below its width for every n.
+// Returns the mean of the largest of n standard normal variables, which Gumbel's formula
+// approximates: the integral of x n phi(x) Phi(x)^(n-1), to 1e-9 up to n = 10^6. The trapezoidal
+// rule converges exponentially here, because its step of 1/32 is narrow for every n.
 double exact_largest_normal(std::uint32_t n) {
   constexpr double kStep = 1.0 / 32;
   constexpr int kSteps = 12 * 32;  // either side
@@ -46,7 +46,7 @@ TEST(ExactLargestNormal, HasTheCheckedValues) {
   EXPECT_NEAR(exact_largest_normal(1), 0.0, 1e-12);
 }
 
-// 1/sqrt(pi) and 3/(2 sqrt(pi)).
+// The closed forms are 1/sqrt(pi) and 3/(2 sqrt(pi)).
 TEST(ExactLargestNormal, AgreesWithTheClosedFormsOfTwoAndThree) {
   EXPECT_NEAR(exact_largest_normal(2), 0.56418958354775629, 1e-12);
   EXPECT_NEAR(exact_largest_normal(3), 0.84628437532163443, 1e-12);

@@ -1,4 +1,4 @@
-// A C99 program with all that it can include: two ranks of one process add up their vectors.
+// A C99 program in which two ranks of one process add up their vectors.
 #include <leeway/c.h>
 
 enum { kCount = 1000 };

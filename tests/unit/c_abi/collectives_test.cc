@@ -1,4 +1,4 @@
-// Each operation does what its C++ twin does.
+// Each C operation must do what its C++ twin does.
 #include <gmock/gmock.h>
 
 #include <numeric>
@@ -89,7 +89,7 @@ TEST(CCollectives, UnevenBlocks) {
     EXPECT_DONE(leeway_reduce_scatter_uneven(rank, input_of(all), packed, output_of(part), nullptr,
                                              nullptr));
     EXPECT_EQ(part.back(), self == 0 ? 4.0f : 2.0f);
-    // Rank i sends i + 1 elements to each.
+    // Rank i sends i + 1 elements to each rank.
     const std::size_t sent[2] = {self + 1u, self + 1u}, received[2] = {1, 2};
     std::vector<float> out(2 * (self + 1), static_cast<float>(self)), in(3);
     EXPECT_DONE(leeway_all_to_all_uneven(rank, input_of(out), {sent, nullptr}, output_of(in),
@@ -121,8 +121,8 @@ TEST(CCollectives, MessagesWithTagsFromAnyRank) {
   });
 }
 
-// A collective with an argument that cannot be read counts as a call, as in C++: the peer would
-// take the rank's next call for it.
+// A collective with unreadable arguments still counts as a call, as in C++. Otherwise the peer
+// would match its own call with this rank's next one.
 TEST(CCollectives, OneThatCannotBeReadFailsOnThePeersAndTheNextIsRight) {
   Group group(2);
   for (int bad = 0; bad < 7; ++bad) {

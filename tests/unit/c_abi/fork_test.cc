@@ -17,7 +17,7 @@ using testing::output_of;
 
 #define EXPECT_FORKED(call) EXPECT_FAILS(call, LEEWAY_UNAVAILABLE, "forked")
 
-// Checks a blocking call and its asynchronous twin, whose work fails.
+// Expects a blocking call, and the work of its asynchronous twin, to fail with "forked".
 #define EXPECT_BOTH_FORKED(name, ...)                          \
   do {                                                         \
     EXPECT_FORKED(leeway_##name(c, __VA_ARGS__, nullptr));     \

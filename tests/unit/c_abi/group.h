@@ -11,7 +11,7 @@
 
 namespace leeway::c_abi::testing {
 
-// Communicators that end with the object.
+// The communicators of all ranks, freed at the end of the object.
 struct Group {
   explicit Group(int size, const leeway_options* options = nullptr) : ranks(size) {
     EXPECT_EQ(leeway_create_inproc(size, options, ranks.data()), LEEWAY_OK) << leeway_last_error();
@@ -22,7 +22,6 @@ struct Group {
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
 
-  // Calls `body` for each rank, on a thread of its own.
   void on_all(const std::function<void(leeway_communicator*)>& body) {
     std::vector<std::thread> threads;
     for (leeway_communicator* communicator : ranks) threads.emplace_back(body, communicator);

@@ -1,4 +1,4 @@
-// From creation to the end.
+// Tests C communicators from creation to end.
 #include <gmock/gmock.h>
 
 #include <atomic>

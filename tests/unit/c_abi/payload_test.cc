@@ -1,4 +1,4 @@
-// A source and a sink of C callbacks: native floats that are copied and summed here.
+// Tests a source and a sink of C callbacks, which copy native floats and sum them in this file.
 #include <gmock/gmock.h>
 
 #include <cstring>
@@ -92,7 +92,7 @@ TEST(CPayload, AReductionOfTensorsThatLieElsewhere) {
       options.sink = &sink;
       ASSERT_DONE(leeway_all_reduce_async(rank, {nullptr, kCount, LEEWAY_F32},
                                           {nullptr, kCount, LEEWAY_F32}, &options, &work));
-      // Changes only the caller's struct, because the callbacks were copied.
+      // The library copied the callbacks at the call, so clearing this struct has no effect.
       source = LEEWAY_PAYLOAD_SOURCE_INIT;
     }
     EXPECT_DONE(leeway_notify_payload(rank));

@@ -1,4 +1,4 @@
-// UDP groups that meet in stores of callbacks, and in Leeway's own stores.
+// UDP groups that meet in stores of C callbacks, and in Leeway's own stores.
 #include <gmock/gmock.h>
 
 #include <condition_variable>

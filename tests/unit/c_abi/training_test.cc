@@ -1,4 +1,4 @@
-// Replicas, budgets, late work and Adam's moments.
+// Tests C functions for replicas, budgets, late work and Adam's moments.
 #include <gmock/gmock.h>
 
 #include "unit/c_abi/group.h"

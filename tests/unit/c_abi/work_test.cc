@@ -1,4 +1,4 @@
-// Handles of operations in flight.
+// Tests the C handles of operations in flight.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -31,7 +31,7 @@ struct Flight {
   std::vector<leeway_work*> works;
 };
 
-// A receive that nothing is sent to.
+// Starts a receive to which nothing is sent.
 leeway_work* idle_work(leeway_communicator* rank, std::vector<float>& into) {
   leeway_work* work = nullptr;
   EXPECT_DONE(leeway_recv_async(rank, output_of(into), 1, nullptr, &work));
@@ -116,7 +116,7 @@ TEST(CWork, ACallbackMayFreeItsCommunicator) {
       ranks[0]));
   EXPECT_DONE(leeway_work_wait(works[0], nullptr));
   EXPECT_EQ(leeway_work_wait(idle, nullptr), LEEWAY_CANCELLED) << leeway_last_error();
-  // The result of the other rank depends on what it had heard before.
+  // Rank 1's result is not checked, because it depends on what the rank had heard of rank 0.
   leeway_work_wait(works[1], nullptr);
   for (leeway_work* work : {works[0], works[1], idle}) leeway_work_free(work);
   leeway_communicator_free(ranks[1]);

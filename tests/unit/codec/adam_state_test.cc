@@ -89,8 +89,8 @@ TEST(AdamStateScale, StaysInRangeAtTheEndsOfFloat) {
   }
 }
 
-// Encodes every value of the format together with the largest one, so that the scale is 1. Codes
-// without a value become NaN.
+// Expects every finite value of the format to keep its code. The largest value makes the scale 1.
+// Codes without a finite value become NaN.
 void expect_every_code_kept(const codec::Minifloat& format,
                             Encoded (*encode)(const std::vector<float>&, const AdamState8Options&),
                             std::vector<float> (*decode)(const Encoded&)) {
@@ -116,7 +116,8 @@ TEST(AdamStateRoundTrip, KeepsEveryCode) {
   expect_every_code_kept(codec::kE5M2, second, decoded_second);
 }
 
-// Half a step of 3 (2) mantissa bits, and half the smallest subnormal.
+// The error is at most half a step of 3 mantissa bits (2 for the second moment), plus half the
+// smallest subnormal.
 TEST(AdamStateRoundTrip, ErrsByHalfAStepAtMost) {
   const std::vector<float> moment = normal(5000, 0.01f);
   const Encoded one = first(moment);
@@ -131,7 +132,7 @@ TEST(AdamStateRoundTrip, ErrsByHalfAStepAtMost) {
 }
 
 TEST(AdamStateRoundTrip, StaysFiniteAtTheEndOfFloat) {
-  // The power-of-two scale puts 2^128 - 2^104 at 256 less a little, which rounds up to 256.
+  // The power-of-two scale maps the largest float just below 256, which rounds up to 256.
   const Encoded encoded = first({kFloatMax, -kFloatMax}, {.power_of_two_scale = true});
   EXPECT_EQ(decoded_first(encoded), (std::vector<float>{kFloatMax, -kFloatMax}));
 }
@@ -159,7 +160,7 @@ TEST(AdamStateNonFinite, InfinitiesOfE5M2Decode) {
   EXPECT_TRUE(std::isnan(back[2]));
 }
 
-// One element sets the scale to 1, the others lie below the smallest subnormal.
+// `largest` makes the scale 1, and the elements `small` lie below the smallest subnormal.
 std::vector<float> underflowing(float largest, float small, std::size_t count) {
   std::vector<float> values(count + 1, small);
   values[0] = largest;

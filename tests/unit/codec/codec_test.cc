@@ -1,5 +1,5 @@
-// Formats and kernels. Every instruction set must give the bytes of the scalar definition, at every
-// length and alignment.
+// Tests formats and kernels. Every instruction set must give the bytes of the scalar reference
+// code, at every length and alignment.
 #include "codec/codec.h"
 
 #include <gtest/gtest.h>

@@ -14,7 +14,7 @@
 
 namespace leeway::codec {
 
-// Nearest, saturating to the largest finite value.
+// Encodes to the nearest code. Large values saturate to the largest finite one.
 inline int cuda_encode(const Minifloat& format, float value) {
   if (format == kE4M3) return __nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E4M3);
   if (format == kE5M2) return __nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E5M2);

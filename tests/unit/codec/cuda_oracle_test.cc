@@ -1,4 +1,4 @@
-// The element conversions against the CUDA toolkit's, on a stride of all floats and on the
+// Compares element conversions with those of the CUDA toolkit, on a stride of all floats and on
 // midpoints between neighbours. Built only where the toolkit's headers were found;
 // `codec_exhaustive` compares all 2^32 floats.
 #include "unit/codec/cuda_elements.h"

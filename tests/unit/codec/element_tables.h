@@ -1,6 +1,6 @@
-// The values of the small element formats, written down a second time: every magnitude as a double,
-// from the exponent bias and mantissa bits that the specifications state (OCP OFP8 1.0, OCP MX
-// 1.0), and the nearest of them by search. Doubles hold every magnitude and every midpoint exactly.
+// Independent tables of the small element formats. They hold every magnitude as a double, computed
+// from the exponent bias and mantissa bits in the specifications (OCP OFP8 1.0, OCP MX 1.0), and
+// are searched for the nearest. Doubles hold every magnitude and midpoint exactly.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +26,8 @@ struct ElementTable {
   }
 };
 
-// The magnitudes of codes 0 .. last of a float format. Above exponent field 0, its numbers have an
-// implicit leading one.
+// Returns the magnitudes of codes 0 .. last of a float format. Numbers whose exponent field is not
+// 0 have an implicit leading one.
 inline std::vector<double> float_magnitudes(int mantissa_bits, int bias, int last) {
   std::vector<double> values;
   for (int code = 0; code <= last; ++code) {
@@ -58,7 +58,7 @@ inline const std::vector<ElementTable>& element_tables() {
   return kTables;
 }
 
-// Midpoints between neighbours: a magnitude above the c-th is nearer to a code above c.
+// Midpoints between neighbouring magnitudes. A value above midpoint c has a nearest code above c.
 inline std::vector<double> midpoints(const ElementTable& table) {
   std::vector<double> middles;
   for (std::size_t code = 0; code + 1 < table.magnitudes.size(); ++code) {
@@ -67,7 +67,7 @@ inline std::vector<double> midpoints(const ElementTable& table) {
   return middles;
 }
 
-// The nearest code, ties to the even one, saturating. Any float but NaN.
+// Returns the nearest code of any float but NaN. Ties go to the even code, large values saturate.
 inline int nearest_code(const ElementTable& table, const std::vector<double>& middles, float x) {
   const double magnitude = std::fabs(static_cast<double>(x));
   const auto at = std::lower_bound(middles.begin(), middles.end(), magnitude);

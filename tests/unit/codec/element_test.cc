@@ -1,5 +1,5 @@
-// The scalar definitions against the meaning of the formats: the nearest representable value, found
-// by search in a table of all of them, in double precision where every midpoint is exact.
+// Compares the scalar conversions with the nearest representable value, found by search in a table
+// of all values. Doubles hold every midpoint exactly.
 #include "codec/element.h"
 
 #include <gtest/gtest.h>

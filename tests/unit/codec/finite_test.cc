@@ -1,4 +1,4 @@
-// One infinity or NaN is found wherever it lies, and no other value is taken for one.
+// An infinity or NaN must be found wherever it lies, and no other value may be taken for one.
 #include "codec/finite.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ TEST(AllFinite, FindsOneOfAnySizeAtAnyPlaceAndAddress) {
   });
 }
 
-// Every value of a narrow type, by its bits.
+// Tries every bit pattern of a narrow type.
 template <typename Word>
 void expect_each(DataType dtype, Word exponent, bool only_all_ones) {
   for (std::uint32_t bits = 0; bits <= std::numeric_limits<Word>::max(); ++bits) {

@@ -27,7 +27,7 @@ constexpr std::uint32_t kModes[] = {kFlush, kTowardsZero, kUpwards, kFlush | kTo
 constexpr std::uint32_t kStandard = 0x1F80;
 constexpr std::uint32_t kStickyFlags = 0x3F;
 
-// One rotation of 256 elements and a rest; the last blocks are short.
+// One whole rotation block of 256 elements and a rest, so that last blocks are short.
 constexpr std::size_t kCount = 300;
 
 // Runs `call` with bits of MXCSR set and returns the control bits found after it.
@@ -59,8 +59,8 @@ std::vector<Format> all_formats() {
   return formats;
 }
 
-// Around `exponent`, over 12 binades: with -126 and -140 much is subnormal, elements, scales or
-// both.
+// Returns values over 12 binades up to `exponent`. With -126 and -140, many elements or scales are
+// subnormal.
 std::vector<float> values_around(int exponent) {
   std::vector<float> values(kCount);
   for (std::uint32_t i = 0; i < kCount; ++i) {
@@ -78,7 +78,7 @@ struct Outcome {
   std::vector<float> decoded, sum, first, restored;
 };
 
-// Bit for bit, NaN included.
+// Compares bit for bit, so that equal NaNs are equal.
 bool operator==(const Outcome& a, const Outcome& b) {
   const auto same_bits = [](std::span<const float> x, std::span<const float> y) {
     return std::ranges::equal(std::as_bytes(x), std::as_bytes(y));
@@ -116,8 +116,8 @@ TEST(StandardFloatMode, MakesEveryResultTheSameInEveryModeOfTheCaller) {
   }
 }
 
-// Each entry point by itself leaves the mode as it was; otherwise the next call might restore a
-// mode that one call lost.
+// Each entry point is checked alone, because a second call might restore a mode that the first one
+// lost.
 TEST(StandardFloatMode, LeavesTheModeOfTheCallerInEachCall) {
   const std::vector<float> values = values_around(0);
   const Place place{};

@@ -1,6 +1,6 @@
-// The element conversions against tables of all values, searched in exact arithmetic; saturation
-// and special values as in CUDA's conversions (cuda_oracle_test.cc asks CUDA itself where it is
-// installed).
+// Compares element conversions with tables of all values, searched in exact arithmetic. Saturation
+// and special values are those of CUDA's conversions (cuda_oracle_test.cc asks CUDA itself where it
+// is installed).
 #include "codec/minifloat.h"
 
 #include <gtest/gtest.h>
@@ -113,7 +113,8 @@ TEST(MinifloatEncodeNearest, IsTheNearestValueOfAllInAStrideOverAllFloats) {
   }
 }
 
-// A stride over all floats meets few of them near the format's values, so this test looks there.
+// Few floats of the stride over all floats lie near the format's values, so this test takes a fine
+// grid there.
 TEST(MinifloatEncodeNearest, IsTheNearestValueOfAllInAFineGridOverItsRange) {
   for (const ElementTable& table : element_tables()) {
     if (!table.rounded_to_nearest) continue;

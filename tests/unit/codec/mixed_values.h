@@ -20,7 +20,7 @@ inline std::uint64_t value_bits(std::size_t i, std::uint32_t stream) {
   return keyed_hash(kValueSeed, static_cast<std::uint32_t>(i), stream, 0, 0);
 }
 
-// Values that exercise every rule, in runs that fill some blocks and straddle others.
+// Values that exercise every rule. mixed() draws runs that fill some blocks and straddle others.
 enum class ValueKind { ordinary, any_bits, ties, zeros, not_finite, tiny, huge, equal, count };
 
 inline float value_of(ValueKind kind, std::uint64_t bits) {

@@ -47,7 +47,7 @@ TEST(Packet, HasTheBytesOfItsFormat) {
   EXPECT_EQ(*encoded_bytes(Codec::fp8_e4m3, DataType::bf16, 100), 104u);
 }
 
-// named() is the name that a PayloadLayout has for a codec.
+// encode_packet() must accept Format::named(), by which a PayloadLayout names a codec.
 TEST(Packet, TakesTheNameOfEveryFormat) {
   const std::vector<float> values = wave(512);
   for (int codec = 0; codec < static_cast<int>(Codec::automatic); ++codec) {

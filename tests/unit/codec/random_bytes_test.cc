@@ -1,5 +1,6 @@
-// Which random byte rounds which element is a contract between ranks, resends and machines: known
-// answers of Philox, the byte's place, and the same values however a tensor is cut into packets.
+// Which random byte rounds which element is a contract between ranks, repairs and machines. Tests
+// known answers of Philox, each byte's place, and that values do not depend on how a tensor is cut
+// into packets.
 #include "codec/random_bytes.h"
 
 #include <gtest/gtest.h>
@@ -31,8 +32,8 @@ TEST(RandomCounter, KeepsBlockDrawAndStreamApart) {
   EXPECT_EQ(counter, (PhiloxCounter{0x12345678, 0x8FABCDEF, 0xFFFFFFFF, 9}));
 }
 
-// Element j of the block moves up exactly if its fraction, in 256ths, and its byte add up to 256 or
-// more. So it moves up with a fraction of 256 - byte, and does not with one less.
+// Element j is rounded up exactly if its fraction, in 256ths, plus byte j is at least 256. So it is
+// rounded up with a fraction of 256 - byte, and not with one less.
 TEST(EncodeStochastic, RoundsElementJWithByteJOfItsBlock) {
   constexpr std::size_t kBlock = 5;
   Place place{.seed = 0x9ABCDEF012345678, .step = 7, .source = 3};

@@ -1,5 +1,5 @@
-// Every operation on every element type against values worked out by hand, at sizes that cross the
-// widening block.
+// Compares every operation on every element type with values worked out by hand, at sizes beyond
+// the block in which narrow types are widened.
 #include "codec/reduce.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ std::vector<T> combined(ReduceOp op, const std::vector<T>& a, const std::vector<
   return reduced<T>(op, {a, b});
 }
 
-// The average of n ranks, of which one has the values and the others have nothing.
+// Returns the average of n ranks, of which one has the values and the others have zeros.
 template <typename T>
 std::vector<T> divided(const std::vector<T>& values, int n) {
   std::vector<std::vector<T>> inputs(n, std::vector<T>(values.size()));
@@ -144,7 +144,7 @@ TEST(Combine, LeavesNanOutOfMinimaAndMaxima) {
 }
 
 TEST(Combine, RoundsHalvesOnce) {
-  // The step of half is 2 above 2,048: 2,049 and 2,051 are ties.
+  // Neighbouring halves above 2,048 differ by 2, so 2,049 and 2,051 are ties.
   EXPECT_EQ(floats(combined(ReduceOp::sum, halves({2048, 2050}), halves({1, 1}))),
             (std::vector<float>{2048, 2052}));
   EXPECT_EQ(floats(combined(ReduceOp::prod, halves({300, -300}), halves({300, 0.5}))),
@@ -166,10 +166,10 @@ TEST(Reduce, RoundsNarrowFloatsAfterTheLastInputOnly) {
             std::vector<float>{2050});
   EXPECT_EQ(floats(reduced<BFloat16>(ReduceOp::sum, {bfloats({256}), bfloats({1}), bfloats({1})})),
             std::vector<float>{258});
-  // (1 + 2^-7)^12; rounding after each step gives 1 + 12 x 2^-7.
+  // The product is (1 + 2^-7)^12. Rounding after each step would give 1 + 12 x 2^-7 instead.
   const std::vector<std::vector<BFloat16>> steps(12, bfloats({1.0078125f}));
   EXPECT_EQ(floats(reduced<BFloat16>(ReduceOp::prod, steps)), std::vector<float>{1.1015625f});
-  // 16 + 1 + 1 in E4M3, whose step is 2 above 16.
+  // E4M3 has steps of 2 above 16, so rounding each sum would lose the ones.
   const F8E4M3 one = f8e4m3_from_float(1);
   const auto sum = reduced<F8E4M3>(ReduceOp::sum, {{f8e4m3_from_float(16)}, {one}, {one}});
   EXPECT_EQ(float_from_f8(sum[0]), 18);

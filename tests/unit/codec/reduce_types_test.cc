@@ -1,6 +1,6 @@
-// Every reduction of every element type against the obvious computation: all pairs of the 8-bit
-// types, all values of the 16-bit types beside a choice of others, and chosen values of the wide
-// ones.
+// Compares every reduction of every element type with the obvious computation: for all pairs of the
+// 8-bit types, all values of the 16-bit types beside a choice of others, and chosen values of the
+// wide types.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -22,7 +22,7 @@ constexpr std::array kReductions = {ReduceOp::sum,  ReduceOp::avg, ReduceOp::pro
                                     ReduceOp::min,  ReduceOp::max, ReduceOp::premul_sum,
                                     ReduceOp::band, ReduceOp::bor, ReduceOp::bxor};
 
-// These functions read and write one element of a type.
+// widened() reads one element of a type, and narrow() writes one.
 float widened(Half value) {
   return float_from_half(value);
 }
@@ -80,8 +80,7 @@ T naive_floats(ReduceOp op, const std::vector<T>& values) {
 __extension__ typedef __int128 Integer128;
 __extension__ typedef unsigned __int128 Unsigned128;
 
-// Computes in 128 bits and cuts to the type at the end. Only the division comes later: it takes the
-// wrapped sum.
+// Reduces in 128 bits and truncates to the type at the end. An average divides the truncated sum.
 template <typename T>
 T naive_integers(ReduceOp op, const std::vector<T>& values) {
   Integer128 result = values[0];
@@ -278,7 +277,7 @@ std::vector<T> multiplied(const Scalar& factor, const std::vector<T>& values) {
 }
 
 TEST(Multiply, IsExactForIntegersOfSixtyFourBits) {
-  // 2^53 + 1 is no double.
+  // No double equals 2^53 + 1, so doubles would not be exact.
   constexpr std::int64_t kFactor = (std::int64_t{1} << 53) + 1;
   EXPECT_EQ(multiplied<std::int64_t>(kFactor, {1, -3}),
             (std::vector<std::int64_t>{kFactor, -3 * kFactor}));

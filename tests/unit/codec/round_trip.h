@@ -1,4 +1,5 @@
-// Encoding and decoding into buffers of exactly the right size, and lists of formats to do it with.
+// Helpers that encode and decode into buffers of exactly the right size, and lists of formats to
+// test.
 #pragma once
 
 #include <array>
@@ -42,7 +43,7 @@ inline std::vector<float> sent(const Format& format, std::span<const float> valu
   return decoded(format, encoded(format, values, place), values.size(), place);
 }
 
-// One float32 scale a packet, and scales of blocks.
+// Codecs with one float32 scale per packet, then those with one per block.
 inline constexpr std::array kPacketScaledCodecs = {Codec::fp8_e4m3, Codec::fp8_e5m2, Codec::luq,
                                                    Codec::int8};
 inline constexpr std::array kMxCodecs = {Codec::mxfp8_e4m3, Codec::mxfp8_e5m2, Codec::mxfp6_e2m3,
@@ -52,7 +53,7 @@ inline constexpr std::array kBlockScaledCodecs = {
     Codec::mxfp8_e5m2,     Codec::mxfp6_e2m3,     Codec::mxfp6_e3m2,
     Codec::mxfp4,          Codec::nvfp4,          Codec::nvfp4_te};
 
-// Each codec rounding to nearest and stochastically; luq, which always draws, once.
+// Returns each codec with nearest and with stochastic rounding; luq has only the latter.
 template <std::size_t count>
 std::vector<Format> in_both_roundings(const std::array<Codec, count>& codecs) {
   std::vector<Format> formats;

@@ -1,5 +1,5 @@
-// Probabilities and the sampler, by enumeration: the 2^24 offsets fall into a few intervals of one
-// outcome each, whose lengths are exact measures. No statistics.
+// Tests probabilities and the sampler exactly, without statistics. The 2^24 offsets fall into a few
+// intervals with one outcome each, whose lengths are the probabilities.
 #include "codec/sampling.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ std::array<bool, kGroup> sample(const Units<kGroup>& units, std::uint32_t offset
   return kept;
 }
 
-// The outcome changes only at offsets that put a running total on an integer.
+// The sampler's outcome changes only at offsets that make a running total a whole number.
 template <std::size_t kGroup>
 std::vector<Outcome<kGroup>> outcomes(const Units<kGroup>& units) {
   std::vector<std::uint32_t> cuts{0, kCertain};
@@ -58,7 +58,8 @@ double probability(std::uint32_t units) {
   return static_cast<double>(units) / kCertain;
 }
 
-// sum over outcomes and elements of (x / p - x)^2 or x^2, the variance of the estimate.
+// Returns the estimate's variance: the mean over outcomes of (x / p - x)^2 for kept elements and
+// x^2 for the others.
 template <std::size_t kGroup>
 double variance(const Floats<kGroup>& group, const Units<kGroup>& units) {
   double sum = 0;
@@ -75,7 +76,8 @@ double uniform(std::uint32_t group, std::uint32_t element, std::uint32_t stream)
   return to_unit(keyed_hash(11, group, element, stream, 0));
 }
 
-// Kinds of difficulty: ordinary, spread over 60 binades, few distinct magnitudes, many zeros.
+// Draws a group of one of four kinds: ordinary, spread over 60 binades, few distinct magnitudes,
+// many zeros.
 template <std::size_t kGroup>
 Floats<kGroup> difficult_group(std::uint32_t index) {
   Floats<kGroup> group;
@@ -122,7 +124,7 @@ TYPED_TEST(SamplingOfGroup, EveryOutcomeKeepsExactlyTheWantedNumber) {
       });
 }
 
-// E[x / p if kept] = x (measure / units) = x.
+// So the estimate is unbiased: E[x / p if kept] = x.
 TYPED_TEST(SamplingOfGroup, KeepsEachElementInExactlyItsUnitsOfAllOffsets) {
   for_difficult_groups<TypeParam::value>([](const auto& group, std::uint32_t, const auto& units) {
     std::array<std::uint32_t, TypeParam::value> measured{};
@@ -135,9 +137,9 @@ TYPED_TEST(SamplingOfGroup, KeepsEachElementInExactlyItsUnitsOfAllOffsets) {
   });
 }
 
-// The conditions of the optimum: one lambda for all elements that are not certain, and none that is
-// certain would get less than 1 by it. A unit for each element and rounding move a probability by
-// kGroup units.
+// Checks the conditions of the optimum. Probabilities are lambda |x| with one lambda, and lambda
+// |x| is at least 1 for elements that are certain. Rounding, and a unit for each element, move a
+// probability by kGroup units.
 TYPED_TEST(SamplingOfGroup, ProbabilitiesAreProportionalUnlessCertain) {
   for_difficult_groups<TypeParam::value>([](const auto& group, std::uint32_t, const auto& units) {
     double sum = 0;
@@ -173,7 +175,8 @@ void expect_probabilities(const Floats<kGroup>& group, std::uint32_t kept,
   EXPECT_NEAR(variance(group, units), expected_variance, 1e-5 * expected_variance);
 }
 
-// Closed forms of arXiv 2203.10991 for 2:4, and for 1:2, whose variance is 2 |x1| |x2|.
+// The values are closed forms: those of arXiv 2203.10991 for 2:4, and a variance of 2 |x1| |x2| for
+// 1:2.
 TEST(InclusionUnits, AreTheKnownOptimaOfSmallGroups) {
   expect_probabilities<4>({1, -2, 3, -4}, 2, {.2, .4, .6, .8}, 20);
   expect_probabilities<4>({1, 1, 1, -10}, 2, {1. / 3, 1. / 3, 1. / 3, 1}, 6);
@@ -203,8 +206,8 @@ TEST(InclusionUnits, AreCertainForAsFewNonzerosAsMayBeKept) {
   EXPECT_EQ(inclusion_units<4>({0, 0, -0.0f, 0}, 1), (Units<4>{}));
 }
 
-// Stochastic pruning of lognormal magnitudes: the share below threshold a = 1 / lambda that is
-// pruned is S(a) = Phi(ln a) - e^(1/2) / a * Phi(ln a - 1) for ln|x| ~ N(0, 1) (arXiv 2006.08173).
+// Share of lognormal magnitudes, ln|x| ~ N(0, 1), that stochastic pruning with threshold a = 1 /
+// lambda removes: S(a) = Phi(ln a) - e^(1/2) / a * Phi(ln a - 1) (arXiv 2006.08173).
 double normal_below(double x) {
   return 0.5 * std::erfc(-x / std::sqrt(2.0));
 }
@@ -232,8 +235,8 @@ Floats<256> lognormal_group(std::uint32_t index) {
   return group;
 }
 
-// The threshold of one group scatters by 7.3 % (measured), so the mean of 500 by 0.33 %; tolerance
-// 4 of these.
+// The threshold of one group deviates by 7.3 % (measured), so the mean of 500 deviates by 0.33 %.
+// The tolerance is four of these.
 TEST(InclusionUnits, OfLargeLognormalGroupsPruneByTheClosedFormThreshold) {
   ASSERT_NEAR(threshold_for(0.8), 7.82227, 1e-4);
   constexpr std::uint32_t kKept = 51;

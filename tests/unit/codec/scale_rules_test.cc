@@ -1,5 +1,5 @@
-// The scale rules against their definitions: searches in double precision, where every product of a
-// scale and an element is exact.
+// Compares the scale rules with searches by their definitions, in double precision, where every
+// product of a scale and an element is exact.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,8 +32,8 @@ int mx_code(const Minifloat& element, ScaleRule rule, float amax) {
   return mx_scale(element, rule, bits_of(amax)).stored;
 }
 
-// Block maxima where a rule could change its mind: powers of two, the element's largest value, the
-// middle of its last two values and of the step above, at any scale; each with its neighbours.
+// Block maxima at which a rule may change its choice: powers of two, the element's largest value,
+// the middles of its last step and of the step above, at any scale, each with its neighbours.
 std::vector<float> telling_maxima(const Minifloat& element) {
   std::vector<float> maxima;
   const float last = largest(element);
@@ -84,7 +84,7 @@ TEST(MxScaleCeil, IsTheSmallestThatDoesNotClip) {
 TEST(MxScaleEven, IsTheFloorOfTheMaximumRoundedToTheElementsPrecision) {
   for (const Minifloat& element : kMxElements) {
     for (const float amax : telling_maxima(element)) {
-      // Such values have no precision to speak of.
+      // Subnormal maxima have too few significant bits for this formula.
       if (amax < std::numeric_limits<float>::min()) continue;
       const double ulp = std::ldexp(1.0, std::ilogb(amax) - element.mantissa_bits);
       const double rounded = std::floor(static_cast<double>(amax) / ulp + 0.5) * ulp;
@@ -267,7 +267,7 @@ std::vector<float> tenths() {
   return values;
 }
 
-// Block scale 448 under a tensor maximum of 1.5 and 28 under one of 24: a quarter in both.
+// The stored scale is 448 for a tensor maximum of 1.5 and 28 for one of 24; both mean a quarter.
 TEST(Nvfp4Te, HasTheStoredScalesThatTransformerEngineHas) {
   CodecOptions options = Codec::nvfp4_te;
   options.rounding = Rounding::nearest;
@@ -287,8 +287,8 @@ TEST(Nvfp4Te, HasTheStoredScalesThatTransformerEngineHas) {
   EXPECT_EQ(te_encode_scale(0.0f), 1.0f);
 }
 
-// Maxima that lie within a few floats of where the E4M3 scale changes: there the order of
-// operations decides which.
+// Maxima within three floats of a tie between two E4M3 scales, where the order of operations
+// decides which scale results.
 std::vector<float> maxima_at_ties(float encode_scale) {
   std::vector<float> maxima;
   for (int code = 8; code < kE4M3.magnitude_max; ++code) {

@@ -1,6 +1,6 @@
-// The kernels of the block-scaled formats must give the bytes, and the sums, of the scalar
-// definition: on every instruction set, for every format, rounding and scale rule, at every length
-// and alignment.
+// The kernels of the block-scaled formats must give the bytes and sums of the scalar reference
+// code: on every instruction set, for every format, rounding and scale rule, at every length and
+// alignment.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ std::vector<CodecOptions> every_option() {
   return all;
 }
 
-// One codec of each format: for decoding, neither rounding nor scale rule matters.
+// Returns every codec once, because rounding and scale rule do not matter for decoding.
 std::vector<CodecOptions> every_codec() {
   std::vector<CodecOptions> all = every_option();
   std::erase_if(
@@ -86,7 +86,8 @@ std::vector<std::byte> defined_encoding(const Format& format, std::span<const fl
   return out;
 }
 
-// At an odd address, over bytes that are not zero, with guards on both sides.
+// Encodes with the kernel, to an odd address, over bytes that are not zero, with guard bytes on
+// both sides.
 std::vector<std::byte> kernel_encoding(const Format& format, std::span<const float> in,
                                        const Place& place) {
   std::vector<std::byte> out(format.encoded_bytes(in.size()) + 2, std::byte{0x55});
@@ -199,7 +200,7 @@ TEST(EncodeScaled, IsNotChangedByFetchingTheNextPacket) {
   expect_encodings(cases);
 }
 
-// Payloads: as an encoder sends them, random bytes, and the worst possible ones.
+// Returns payloads to decode: an encoder's, random bytes, and the worst possible ones.
 std::vector<std::vector<std::byte>> payloads(const Format& format, std::size_t count) {
   std::vector<std::byte> honest =
       defined_encoding(format, all_of(ValueKind::ordinary, count, 30), kPlace);

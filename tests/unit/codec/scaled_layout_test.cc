@@ -55,7 +55,8 @@ TEST(ScaledLayout, PutsAllScalesOfAPacketBeforeItsCodes) {
 }
 
 TEST(ScaledLayout, OfNvfp4IsPacketScaleBlockScalesCodes) {
-  // 6 <= 2688 * 2^-8: packet code 119; 6 * 2^8 / 6 = 256 is E4M3's 0x78, 128 its 0x70.
+  // The maximum 6 is at most 2688 * 2^-8, so the packet code is 119. The block scale 6 * 2^8 / 6 =
+  // 256 is E4M3's 0x78, and 128 is 0x70.
   std::vector<float> values(32);
   values[0] = 1;
   values[1] = 6;
@@ -70,7 +71,8 @@ TEST(ScaledLayout, OfNvfp4IsPacketScaleBlockScalesCodes) {
 }
 
 TEST(ScaledLayout, OfNvfp4TeBeginsWithTheMaximumAsFloat) {
-  // Under a maximum of 2688 the scales are the blocks' own: 448 is 0x7E.
+  // The tensor maximum of 2688 leaves block scales as they are, so 2688 / 6 = 448 is stored as
+  // 0x7E.
   EXPECT_EQ(first_bytes(nearest(Codec::nvfp4_te), {2688, 448}, 16, 6),
             (FieldBytes{0x00, 0x00, 0x28, 0x45, 0x7E, 0x27}));
 }

@@ -63,7 +63,7 @@ TEST(Scaled, MinusZeroBesideOtherValuesKeepsItsSignWhereTheElementsHaveOne) {
 
 // ---- ties ----
 
-// The quantum of elements, as the first packet of `bytes` says.
+// Returns the quantum of an element, as the packet in `bytes` states it.
 double scale_of(const Format& format, std::span<const std::byte> bytes, std::size_t element) {
   const ScaledLayout layout = scaled_layout(format.options.codec);
   const std::size_t block = layout.block == 0 ? 0 : element / layout.block;
@@ -93,8 +93,8 @@ class ExactlyNearest {
   double tie(std::size_t code) const { return ties_[code]; }
   std::size_t size() const { return ties_.size(); }
 
-  // Returns true if `received` is the nearest multiple of the scale, and at a tie the even code's.
-  // So close to a tie that floats of the quotient cannot tell, both neighbours are right.
+  // Returns true if `received` is the value of the nearest code, or of the even one at a tie. If x
+  // is closer to a tie than float32 can tell, both neighbours are right.
   bool holds(double x, double scale, double received) const {
     const auto at = std::partition_point(ties_.begin(), ties_.end(),
                                          [&](double tie) { return tie * scale < std::abs(x); });
@@ -117,8 +117,8 @@ class ExactlyNearest {
   std::vector<double> ties_;
 };
 
-// Blocks whose largest element is `largest`, with all bfloat16 values that are less and not less
-// than a quarter of the smallest tie, of either sign.
+// Blocks whose largest element is `largest`. Their other elements are all bfloat16 values from
+// `least` to `largest`, some negative.
 std::vector<float> bfloats_below(float largest, float least, std::size_t block) {
   std::vector<float> values;
   for (std::uint32_t bits = std::bit_cast<std::uint32_t>(least) >> 16;; ++bits) {
@@ -129,7 +129,7 @@ std::vector<float> bfloats_below(float largest, float least, std::size_t block) 
   }
 }
 
-// A product with a rounded inverse put 152 of 262,144 values on the wrong side of a tie.
+// Multiplying by the scale's rounded inverse put 152 of 262,144 values on the wrong side of a tie.
 TEST(Scaled, TheNearestCodeIsThatOfTheExactQuotient) {
   for (const Codec codec : {Codec::nvfp4, Codec::fp8_e4m3, Codec::fp8_e5m2, Codec::fp8_e4m3_block,
                             Codec::fp8_e5m2_block, Codec::int8, Codec::mxfp4, Codec::mxfp8_e4m3}) {
@@ -138,7 +138,7 @@ TEST(Scaled, TheNearestCodeIsThatOfTheExactQuotient) {
     const ExactlyNearest oracle(layout.element);
     const std::size_t elements_max = 2048;
     std::size_t at_ties = 0;
-    // All significands of E4M3, more than it has, and some that no small ratio makes.
+    // The scales have all significands of E4M3, longer ones, and some that are no small ratios.
     for (int i = 1; i < 192; ++i) {
       const double scale = (i < 128 ? i : std::exp2(i / 9.0)) * 0x1p-9;
       const float most = static_cast<float>(scale * largest(layout.element));
@@ -167,7 +167,6 @@ TEST(Scaled, TheNearestCodeIsThatOfTheExactQuotient) {
 
 // ---- infinities and NaN ----
 
-// A non-finite element makes its block NaN, and leaves the others what they are without that block.
 TEST(Scaled, NonFinitePoisonsExactlyItsBlock) {
   for (const Format& format : in_both_roundings(kBlockScaledCodecs)) {
     for (const float poison : {kNan, -kNan, std::numeric_limits<float>::infinity(),
@@ -224,7 +223,8 @@ TEST(Scaled, SubnormalBlocksBecomeWhatTheirSmallestScaleCanHold) {
       const std::vector<float> values = uniform(300, largest);
       const std::vector<float> received = sent(format, values);
       for (std::size_t i = 0; i < values.size(); ++i) {
-        // Half a quantum with two bits of precision, or LUQ's whole quantum; or the smallest scale.
+        // The error is at most half a quantum with two bits of precision, LUQ's whole quantum, or
+        // the smallest scale.
         const float allowed = std::max(largest / 2, 0x1p-126f);
         ASSERT_LE(std::fabs(received[i] - values[i]), allowed) << name_of(format) << " " << largest;
       }
@@ -264,7 +264,7 @@ TEST(Scaled, ABoundSetsTheScaleOfThePacketAndNotOfItsBlocks) {
   options.bound = 2.0f;
   EXPECT_NEAR(sent(nearest(options), std::vector<float>{5.0f})[0], 2.0f, 2e-6f);
   EXPECT_NEAR(sent(nearest(options), std::vector<float>{1.0f})[0], 1.0f, 1e-6f);
-  // The smallest power of two that holds 2 reaches 2688 * 2^-10 = 2.625.
+  // The smallest power of two for the bound 2 reaches up to 2688 * 2^-10 = 2.625.
   options.codec = Codec::nvfp4;
   EXPECT_EQ(sent(nearest(options), std::vector<float>{5.25f})[0], 2.625f);
   EXPECT_EQ(sent(nearest(options), std::vector<float>{0.75f})[0], 0.75f);
@@ -278,8 +278,8 @@ TEST(Scaled, ClippedInt8TakesItsScaleFromTheMeanMagnitude) {
   values[7] = -1000.0f;
   const float mean = (1023.0f + 1000.0f) / 1024;
   const std::vector<float> received = sent(nearest(options), values);
-  // The optimum for 8 bits of Laplace data, in mean magnitudes (arXiv 1810.05723, table of
-  // alpha*/b).
+  // The optimal clipping limit for 8 bits of Laplace data, in mean magnitudes (arXiv 1810.05723,
+  // table of alpha*/b).
   EXPECT_NEAR(received[7], -9.89675982f * mean, 1e-3f);
   EXPECT_NEAR(received[0], 1.0f, 9.9f * mean / 127 / 2);
   EXPECT_NEAR(sent(nearest(Codec::int8), values)[7], -1000.0f, 1e-3f) << "only if asked to";
@@ -289,7 +289,6 @@ TEST(Scaled, ClippedInt8TakesItsScaleFromTheMeanMagnitude) {
 
 // ---- lengths ----
 
-// A short last block takes the bytes of a whole one, as if zeros followed.
 TEST(Scaled, EveryLengthIsEncodedAsIfZerosFilledItsLastBlock) {
   const std::vector<float> values = uniform(512, 2.0f);
   for (const Format& format : all_scaled_formats()) {

@@ -79,7 +79,7 @@ void expect_bytes_of_floats(const Format& format, std::span<const T> values, con
   std::vector<std::byte> expected(format.encoded_bytes(values.size()), std::byte{0xA5});
   std::vector<std::byte> bytes(expected.size() + 1, std::byte{0x5A});
   encode(format, floats, place, expected);
-  // At an odd address.
+  // Encodes to an odd address.
   encode_elements(format, std::as_bytes(values), place, MutableByteSpan(bytes).subspan(1));
   ASSERT_TRUE(std::equal(expected.begin(), expected.end(), bytes.begin() + 1))
       << to_string(format.options) << ", " << values.size() << " elements";
@@ -108,8 +108,9 @@ void expect_all_packets(const CodecOptions& options, const std::vector<T>& value
   }
 }
 
-// All patterns, the first at place `shift`, so that shifts bring each to other lanes and blocks.
-// Values that are not finite make whole packets of some codecs NaN, so they can be left out.
+// All 16-bit patterns, with pattern 0 at place `shift`, so that shifts bring each pattern to other
+// lanes and blocks. Non-finite values can be left out, because they make whole packets of some
+// codecs NaN.
 template <typename T>
 std::vector<T> all_patterns(std::uint32_t shift, std::uint32_t stride, bool finite_only) {
   std::vector<T> values;
@@ -135,7 +136,7 @@ TYPED_TEST(SixteenBits, EveryPatternGivesTheBytesOfItsFloat) {
   });
 }
 
-// The pattern lies at every place of a step of four vectors, beside values of all magnitudes.
+// Each pattern is tried at every place within four vectors, beside values of all magnitudes.
 TYPED_TEST(SixteenBits, EveryPatternInEveryLane) {
   for (const CodecOptions& options : all_options()) {
     for (std::uint32_t shift = 1; shift < 64;

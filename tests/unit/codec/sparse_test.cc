@@ -83,8 +83,8 @@ void for_each_pattern(Check check) {
   }
 }
 
-// The offset that the generator draws for a group: the documented words and bytes, by the place in
-// the tensor.
+// Computes a group's documented offset, and an element's rounding byte, from the place in the
+// tensor.
 std::uint32_t offset_of(std::uint64_t element, std::size_t group) {
   const auto index = static_cast<std::uint32_t>(group >= 16 ? 0 : element % 16 / group);
   const auto block = static_cast<std::uint32_t>(element / 16);
@@ -146,8 +146,8 @@ TEST(EncodeSparse, KeepsTheWantedNumberOfEveryGroup) {
   });
 }
 
-// 4,000 steps; an element's mean has the standard error sqrt(sum over draws) that is measured with
-// it. 320 means lie within 5 of them.
+// The mean of each of 320 elements over 4,000 steps must lie within 5 of its measured standard
+// errors.
 TEST(EncodeSparse, IsUnbiasedOverSteps) {
   constexpr int kSteps = 4000;
   for (const Pattern pattern :
@@ -274,7 +274,8 @@ TEST(EncodeSparse, CarriesTheSmallestFloats) {
   EXPECT_EQ(decoded(format, encoded(format, values), 32), values);
 }
 
-// A code for 448 takes the largest value to be sent, and one step less of the scale would clip it.
+// At the chosen scale, the largest value to be sent is at most E4M3's 448; one float less would
+// clip it.
 TEST(EncodeSparse, TakesTheSmallestScaleThatDoesNotClip) {
   for (std::uint32_t i = 0; i < 2000; ++i) {
     const auto magnitude =
@@ -296,8 +297,8 @@ TEST(AccumulateSparse, AddsScaledCodesToKeptElementsAlone) {
     auto sum = normal_values(700, 8);
     auto expected = sum;
     for (std::size_t i = 0; i < sum.size(); ++i) {
-      // A power of two moves no rounding: (scale * packet scale) * code is scale times what was
-      // decoded.
+      // Scaling by a power of two changes no rounding, so accumulating adds 0.25 times what
+      // decoding gives.
       if (bit_of(format, bytes, i)) expected[i] = expected[i] + 0.25f * result[i];
     }
     accumulate(format, bytes, 0.25f, sum);
@@ -318,7 +319,7 @@ TEST(DecodeSparse, IgnoresBitsBeyondTheCodesAndBeyondTheEnd) {
     for (std::size_t i = 0; i < result.size(); ++i)
       ASSERT_EQ(result[i], i < slots ? 1.0f : 0.0f) << i;
     std::vector<float> fewer(slots,
-                             // Has codes for two more bits than there are elements to decode.
+                             // Codes for two more elements must not change these beyond `count`.
                              123.0f);
     const std::size_t count = slots - 2;
     std::vector<std::byte> shorter(
@@ -382,8 +383,8 @@ struct Quality {
   double lognormal_db;
 };
 
-// One draw on 2^18 samples, against values from another implementation on 2^20 other samples.
-// E4M3's rounding costs 0.02 dB or less.
+// Compares the noise of 2^18 samples with values of another implementation on 2^20 other samples.
+// E4M3's rounding adds 0.02 dB or less.
 TEST(EncodeSparse, HasTheNoiseOfOptimalSampling) {
   const auto normal = normal_values(1 << 18, 9);
   std::vector<float> lognormal(normal.size());

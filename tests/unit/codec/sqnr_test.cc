@@ -1,9 +1,8 @@
-// Signal to noise of every format on normal and lognormal data, against values measured with
-// another implementation (CUDA's element conversions, 2^20 samples), and the slope <x, q> / <x, x>.
-// The slope is 1 for unbiased formats, and known for formats that clip.
-//
-// dB = 10 log10(sum x^2 / sum (q - x)^2). A wrong scale rule, rounding or table entry moves it by
-// more than these windows.
+// Compares the signal-to-noise ratio of every format on normal and lognormal data with another
+// implementation's (CUDA's element conversions, 2^20 samples). Also tests the slope <x, q> / <x,
+// x>, which is 1 for unbiased formats and known for formats that clip. A wrong scale rule, rounding
+// or table entry changes the ratio, 10 log10(sum x^2 / sum (q - x)^2) dB, by more than the
+// tolerances.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -25,7 +24,7 @@ constexpr std::size_t kSamples = 1 << 18;  // a sample takes ten times as long h
 constexpr std::size_t kSamples = 1 << 20;
 #endif
 
-// Box-Muller on Philox: the same samples everywhere.
+// Draws normal samples (Box-Muller on Philox), which are the same on every machine.
 std::vector<float> normal_samples() {
   std::vector<float> samples;
   samples.reserve(kSamples);
@@ -166,9 +165,9 @@ TEST(Sqnr, IsAsKnownOnLognormalData) {
   }
 }
 
-// LUQ's noise under one scale for all hangs on the largest of the samples (7 dB +- 2 dB from one
-// lognormal draw of 2^20 to the next), so it is held against the formula instead: (high - |x|) (|x|
-// - low) between neighbouring levels (arXiv 2112.10769).
+// LUQ's noise under one common scale depends on the largest sample (7 dB +- 2 dB between lognormal
+// draws of 2^20). So it is compared with the formula (high - |x|)(|x| - low) between neighbouring
+// levels instead (arXiv 2112.10769).
 double luq_decibel(std::span<const float> samples) {
   const double smallest = static_cast<double>(largest_of(samples)) / 64;
   double signal = 0, noise = 0;

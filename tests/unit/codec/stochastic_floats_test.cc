@@ -1,5 +1,5 @@
-// Stochastic fp16 and bf16: the definition is checked with all 2^16 random words, and then the
-// functions on spans are compared with it.
+// Tests stochastic fp16 and bf16. The scalar code is checked with all 2^16 random words, and then
+// the functions on spans are compared with it.
 #include "codec/stochastic_floats.h"
 
 #include <gtest/gtest.h>
@@ -107,7 +107,8 @@ TYPED_TEST(StochasticFloat, RoundsWhatLiesFarBelowTheSmallestSubnormalToZeroWith
   for (const std::uint16_t word : {0, 0xFFFF}) {
     EXPECT_EQ(TypeParam::encode(-0.0f, word), 0x8000);
   }
-  // Half of 2^-16 of the quantum or less: below the resolution of the random word.
+  // A fraction of 2^-17 of the quantum is below the random word's resolution, so it never rounds
+  // up.
   const float below = TypeParam::decode(1) * 0x1p-17f;
   EXPECT_EQ(TypeParam::encode(-below, 0xFFFF), 0x8000);
   EXPECT_EQ(TypeParam::encode(below, 0xFFFF), 0);

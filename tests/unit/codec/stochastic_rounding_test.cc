@@ -1,5 +1,5 @@
-// Stochastic rounding is unbiased: proven by summing over all 256 random bytes instead of sampling,
-// of single elements, of LUQ's levels, and through whole encoders.
+// Proves that stochastic rounding is unbiased by summing over all 256 random bytes: for single
+// elements, for LUQ's levels, and through whole encoders.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -21,8 +21,8 @@ constexpr double kBiasMax = 1.0 / 512.0;  // quanta: fractions are rounded to 1/
 
 // ---- one element ----
 
-// Points of [low, high]: both ends, and three in one of each four 256ths: inside it, its middle
-// (where the fraction is a tie) and the float above that.
+// Points of [low, high]: both ends, and three in one of every four of its 256 parts. They are one
+// point inside, the middle (where the fraction is a tie) and the float above the middle.
 std::vector<float> points_between(float low, float high) {
   std::vector<float> points = {low, high};
   for (int i = 0; i < 64; ++i) {
@@ -124,8 +124,9 @@ struct LuqVector {
   double mean;
   double variance;
 };
-// A packet's maximum of 1 and levels down to 1/64 (arXiv 2112.10769, section 4, for three exponent
-// bits with one zero): low, high and probability give (high - |x|)(|x| - low).
+// A packet's maximum is 1 and levels go down to 1/64 (arXiv 2112.10769, section 4, for three
+// exponent bits with one zero). The variance is (high - |x|)(|x| - low) between neighbouring
+// levels.
 constexpr LuqVector kLuqVectors[] = {{0.3f, 0.3, 0.01},       {0.1f, 0.1, 9.375e-4},
                                      {0.01f, 0.01, 5.625e-5}, {0.005f, 0.005, 5.3125e-5},
                                      {-0.2f, -0.2, 0.00375},  {1.0f, 1.0, 0}};
@@ -176,8 +177,8 @@ TEST(Luq, DrawsAveragedDivideTheVariance) {
   constexpr std::size_t kCount = 16384;
   for (const LuqVector& vector : {kLuqVectors[0], kLuqVectors[1], kLuqVectors[2]}) {
     for (const std::uint8_t draws : {1, 2, 3, 4}) {
-      // The standard error of a variance of 16,384 draws is below sqrt((kurtosis - 1) / n) = 1.2 %,
-      // as kurtoses here are below 3.3: four sigmas, and the bytes' resolution.
+      // Kurtoses are below 3.3, so a variance of 16,384 draws has a standard error below
+      // sqrt((kurtosis - 1) / n) = 1.2 %. The tolerance is four of these and the bytes' resolution.
       EXPECT_NEAR(luq_variance(vector.x, draws, kCount) * draws / vector.variance, 1.0, 0.055)
           << vector.x << ", " << int{draws} << " draws";
     }
@@ -186,8 +187,8 @@ TEST(Luq, DrawsAveragedDivideTheVariance) {
 
 // ---- whole blocks ----
 
-// One place for each value of the random byte of element `element`, so that sums over them are sums
-// over all bytes although Philox makes them.
+// Returns 256 places that give element `element` each value of its random byte, so that a sum over
+// the places is a sum over all bytes.
 std::vector<Place> places_of_all_bytes(std::size_t element) {
   std::map<std::uint8_t, Place> found;
   for (std::uint32_t step = 0; found.size() < kBytes; ++step) {
@@ -207,8 +208,9 @@ constexpr Codec kScaledCodecs[] = {
     Codec::int8,
 };
 
-// The largest |mean - x| in quanta over inputs up to the block's maximum, which is `maximum`. A
-// quantum is what lies between the two values seen; where only one was, |x|, which is no less.
+// Returns the largest |mean - x|, in quanta, over inputs x up to the block's maximum `maximum`. The
+// quantum is the distance between the two decoded values; if there is only one, |x|, which is no
+// less.
 double worst_block_bias(Codec codec, float maximum) {
   constexpr std::size_t kElement = 21;  // the second random block
   constexpr std::size_t kCount = 32;
@@ -239,7 +241,7 @@ double worst_block_bias(Codec codec, float maximum) {
 
 TEST(EncodeStochastic, IsUnbiasedThroughEveryBlockEncoder) {
   for (const Codec codec : kScaledCodecs) {
-    // 2^-16 quanta: elements are divided by the scale in float32.
+    // Dividing an element by its scale in float32 adds up to 2^-16 quanta.
     for (const float maximum : {1.0f, 0.777f, 5.03e-12f}) {
       EXPECT_LE(worst_block_bias(codec, maximum), kBiasMax + 0x1p-16)
           << to_string(codec) << " " << maximum;

@@ -1,4 +1,4 @@
-// The one-pass sum must give the bits of the step-by-step sum, on every instruction set.
+// The one-pass weighted sum must give the bits of the step-by-step sum, on every instruction set.
 #include "codec/weighted_sum.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Checks that everything is measured. How fast it is does not matter here.
+// Checks that the benchmark measures everything. Its speeds do not matter here.
 #include "codec/benchmark.h"
 
 #include <gtest/gtest.h>

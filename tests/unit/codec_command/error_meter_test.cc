@@ -21,8 +21,8 @@ TEST(RoundTripError, IsNoneWhereNothingChanges) {
   EXPECT_TRUE(std::isinf(error.decibel()));
 }
 
-// 3 is halfway between int8's neighbours under a scale of 2. So each of 2,500 elements has an error
-// of 1, and each packet has one exact maximum besides.
+// 3 is halfway between int8's neighbours under a scale of 2, so each 3 has an error of 1. Each of
+// the three packets has one exact maximum, 254.
 TEST(RoundTripError, AddsUpTheSquaresOfAllPackets) {
   std::vector<float> values(5000, 3.0f);
   for (std::size_t first = 0; first < values.size(); first += kPacketElements) values[first] = 254;

@@ -1,4 +1,4 @@
-// The definitions that the bench times do what the library does.
+// The scalar reference code that the benchmark times must give what the library gives.
 #include "codec/kernels.h"
 
 #include <gtest/gtest.h>

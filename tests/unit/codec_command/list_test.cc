@@ -45,7 +45,7 @@ TEST(Catalog, HasEveryFormatByTheNameThatIsParsed) {
   }
 }
 
-// A quarter of a decibel: five standard errors of 2^14 samples.
+// The tolerance of 0.25 dB is five standard errors of 2^14 samples.
 TEST(MeasureList, FindsTheKnownErrorsOfNormalValues) {
   EXPECT_NEAR(*row("nvfp4").normal_nearest, 20.43, 0.25);
   EXPECT_NEAR(*row("nvfp4").normal_stochastic, 16.54, 0.25);

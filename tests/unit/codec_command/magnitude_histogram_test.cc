@@ -100,7 +100,8 @@ TEST(HistogramBars, ThinTailsShareABar) {
 
 TEST(HistogramText, DrawsSharesInEighthsOfACharacter) {
   const std::vector<HistogramBar> bars = {{-3, -2, 0.25}, {-1, -1, 0.5}, {0, 0, 0.0}, {1, 1, 1e-9}};
-  // "-3 .. -2" has 8 columns and " 25.00 % " with its gaps 11: 4 are left of 25 for the bar.
+  // The indented label takes 10 columns and "   25.00 % " takes 11, so 4 of 25 are left for the
+  // bar.
   EXPECT_EQ(histogram_text(bars, 25),
             "  -3 .. -2   25.00 % ██\n"
             "        -1   50.00 % ████\n"

@@ -1,4 +1,4 @@
-// Moments within 5 standard errors of 2^16 samples.
+// Tests moments within 5 standard errors of 2^16 samples.
 #include "codec/standard_data.h"
 
 #include <gtest/gtest.h>

@@ -20,7 +20,7 @@ using testing::GroupOptions;
 constexpr int kAutomaticRanks = 3;
 constexpr std::size_t kAutomaticCount = 3000;
 
-// Box-Muller on keyed draws; `shared` of its variance is common to all ranks.
+// A normal draw (Box-Muller). The part `shared` of its variance is common to all ranks.
 float gradient(Rank rank, int call, std::size_t i, double shared) {
   const auto normal = [&](std::uint32_t stream) {
     const double u = to_unit(
@@ -71,7 +71,7 @@ class AutomaticJob {
         ASSERT_TRUE(request->status.ok()) << request->status.c_str();
     }
   }
-  // The codec with which the call travelled. Native if ranks report different ones.
+  // The codec of the call's payload, or native if ranks report different ones.
   Codec used(std::size_t call) const {
     for (const Request* request : calls_[call]) {
       if (request->report.codec != calls_[call][0]->report.codec) return Codec::native;

@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 class CodedPackets : public ::testing::TestWithParam<const char*> {};
 
-// Encoded packets are recovered as they were sent, and decoded then.
+// Parity recovers packets as they were encoded, so their decoded values are the same, too.
 TEST_P(CodedPackets, HaveTheBitsOfALossFreeNetwork) {
   constexpr std::size_t kCount = 90'001;
   const auto run = [&](const GroupOptions& options, std::uint64_t& count) {
@@ -119,8 +119,8 @@ TEST_P(CodedPackets, HaveTheBitsOfALossFreeNetwork) {
 INSTANTIATE_TEST_SUITE_P(Of, CodedPackets,
                          ::testing::Values("fp32", "bf16", "fp8_e4m3", "nvfp4", "int8", "luq"));
 
-// A packet that is sent again is encoded again, and its residual is written again. So the caller
-// may use the residual only when no rank can ask again.
+// A repaired packet is encoded again, which writes its residual again. So a call is done only when
+// no rank can ask for a repair.
 TEST(CodedReduction, WritesNoResidualOnceItIsDone) {
   constexpr std::size_t kCount = 90'000;
   constexpr float kCallers = 777.0f;

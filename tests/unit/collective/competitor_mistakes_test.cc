@@ -28,8 +28,8 @@ GroupOptions lossy_network(int size, double loss, std::uint64_t seed = 1) {
   return options;
 }
 
-// "Missing contributions count as zero." The mean over seeds of the summed result against the true
-// sum, for an estimator that promises it: within 4 standard errors of 1, at every loss.
+// "Missing contributions count as zero." Here the sum of an unbiased estimator, averaged over seeds
+// and divided by the true sum, is within 4 standard errors of 1 at every loss.
 TEST(CompetitorMistake, MissingContributionsCountAsZero) {
   for (const double loss : {0.01, 0.05, 0.2}) {
     double sum = 0, squares = 0;
@@ -121,7 +121,7 @@ TEST(CompetitorMistake, AReducedChunkThatIsLostDivergesSilently) {
   }
 }
 
-// "Duplicates are counted twice, counters underflow, `== 0` is missed."
+// "Duplicates are counted twice, counters underflow, `== 0` is missed." Here they change nothing.
 TEST(CompetitorMistake, DuplicatesCountTwiceAndCompletionIsMissed) {
   GroupOptions plain{.size = 3};
   EngineGroup quiet(plain);
@@ -142,8 +142,8 @@ TEST(CompetitorMistake, DuplicatesCountTwiceAndCompletionIsMissed) {
   }
 }
 
-// "Early exit is never taken": dead code behind an integer division. Here nearly all packets
-// arrived and the END came, so there is no waiting.
+// "Early exit is never taken": an integer division made it dead code. Here a call whose END came,
+// with nearly all packets, does not wait.
 TEST(CompetitorMistake, EarlyExitIsNeverTaken) {
   EngineGroup group(GroupOptions{.size = 4});
   group.filter = [](Rank, Rank, ByteSpan datagram) {
@@ -159,7 +159,8 @@ TEST(CompetitorMistake, EarlyExitIsNeverTaken) {
   }
 }
 
-// "Division by zero when nothing came; all or nothing breaks the timeout law."
+// "Division by zero when nothing came; all or nothing breaks the timeout law." Here values stay
+// finite.
 TEST(CompetitorMistake, NothingArrivedDividesByZero) {
   for (const Estimator estimator :
        {Estimator::zero_fill, Estimator::ratio, Estimator::symmetric_ratio, Estimator::stratified,
@@ -190,7 +191,7 @@ TEST(CompetitorMistake, NothingArrivedDividesByZero) {
   }
 }
 
-// "A 64-bit mask of ranks": at most 63.
+// "A 64-bit mask of ranks": at most 63. Here a group may have more.
 TEST(CompetitorMistake, AMaskOfRanksHasSixtyFourBits) {
   for (const int size : {64, testing::seeds(65, 257)}) {
     EngineGroup group(GroupOptions{.size = size});
@@ -218,8 +219,8 @@ TEST(CompetitorMistake, AMaskOfRanksHasSixtyFourBits) {
   }
 }
 
-// "Two barriers on the data path": one round trip for what fits the eager packets, two for the
-// rest, however many ranks.
+// "Two barriers on the data path." Here a call takes one round trip if its data fit the eager
+// packets, and two otherwise, however many ranks there are.
 TEST(CompetitorMistake, ControlRoundTripsLieBetweenTheDataPhases) {
   for (const int size : {2, 8}) {
     for (const auto& [count, ways] :
@@ -233,8 +234,8 @@ TEST(CompetitorMistake, ControlRoundTripsLieBetweenTheDataPhases) {
   }
 }
 
-// "A stalled control channel stalls the data": all reports are late by 20 ms; an operation that
-// needs no repair is not delayed.
+// "A stalled control channel stalls the data." Here all reports are late by 20 ms, and an operation
+// without repairs is not delayed.
 TEST(CompetitorMistake, AStalledControlChannelDelaysTheData) {
   EngineGroup group(GroupOptions{.size = 3});
   group.filter = [](Rank, Rank, ByteSpan datagram) { return testing::is_data(datagram); };
@@ -244,7 +245,7 @@ TEST(CompetitorMistake, AStalledControlChannelDelaysTheData) {
   EXPECT_LE(call.report(0).times.reduce, 2 * GroupOptions().delay);
 }
 
-// "State is static in the process." Two communicators, interleaved, on two networks.
+// "State is static in the process." Here two communicators on two networks run interleaved.
 TEST(CompetitorMistake, StateIsSharedByTheWholeProcess) {
   EngineGroup one(lossy_network(3, 0.1, 1)), other(lossy_network(4, 0.2, 2));
   FloatAllReduce first(3, 20000), second(4, 30000);
@@ -257,7 +258,7 @@ TEST(CompetitorMistake, StateIsSharedByTheWholeProcess) {
   EXPECT_TRUE(first.finish(one));
 }
 
-// "Statistics only at exit": a report after every operation, of that operation alone.
+// "Statistics only at exit." Here each operation has a report of its own.
 TEST(CompetitorMistake, StatisticsComeOnlyAtExit) {
   EngineGroup group(lossy_network(3, 0.2));
   for (int i = 0; i < 5; ++i) {
@@ -272,7 +273,7 @@ TEST(CompetitorMistake, StatisticsComeOnlyAtExit) {
   }
 }
 
-// "Timeouts are constants": how long a lost packet is waited for follows the measured round trip.
+// "Timeouts are constants." Here the wait for a lost packet follows the measured round trip.
 TEST(CompetitorMistake, TimeoutsAreConstants) {
   std::vector<double> times;
   for (const Duration delay : {Duration(1ms), Duration(10ms), Duration(100ms)}) {
@@ -294,7 +295,7 @@ TEST(CompetitorMistake, TimeoutsAreConstants) {
   EXPECT_LT(times[2], 40.0);
 }
 
-// "One operation, one type, two buckets in flight."
+// "One operation, one type, two buckets in flight." Here many calls are in flight.
 TEST(CompetitorMistake, OnlyTwoBucketsAreInFlight) {
   EngineGroup group(lossy_network(3, 0.1));
   std::vector<std::unique_ptr<FloatAllReduce>> calls;

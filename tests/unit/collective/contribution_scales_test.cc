@@ -9,7 +9,8 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 
-// Rank 0 averages four packets of three ranks, of which rank 2 lost two, by the ratio.
+// Rank 0 averages four packets of three ranks by Estimator::ratio. Two of rank 2's packets were
+// lost.
 class ScalesOfThreeRanks : public ::testing::Test {
  protected:
   ScalesOfThreeRanks() {

@@ -61,7 +61,7 @@ TEST_F(StoppedRank, LossyReductionReturnsAtTheDeadlineWithWhatCame) {
     EXPECT_TRUE(request->report.deadline_cut);
     EXPECT_LE(request->report.times.total, 20ms + kTick);
     EXPECT_FALSE(request->report.complete);
-    // The stopped rank's shard: nobody reduced it
+    // Nobody reduced the stopped rank's shard, so all of it is missing.
     EXPECT_EQ(request->report.elements_missing, 25024u);
   }
   // Shard 0 has the contributions of ranks 0, 1 and 3 of 4, rescaled: 4 (1 + 2 + 4) / 3. The
@@ -70,7 +70,7 @@ TEST_F(StoppedRank, LossyReductionReturnsAtTheDeadlineWithWhatCame) {
   EXPECT_EQ(data_[1][60000], 0.0f);
 }
 
-// Zeros for the stopped rank's shard were asked for.
+// The caller allowed zeros for the stopped rank's shard.
 TEST_F(StoppedRank, ABoundedSpreadReturnsWhatCameByTheDeadline) {
   spread_ = Delivery::Kind::bounded;
   for (const Request* request : run(best_effort(20ms), 0ms)) {
@@ -200,7 +200,7 @@ TEST(DeadlineOfDifferentRanks, ASurvivorThatGaveUpFirstIsNotBlamed) {
     requests.push_back(&group.submit(rank, spec));
   }
   ASSERT_TRUE(group.run_until([&] { return requests[0]->done; }));
-  // A call by which rank 1 learns that rank 0 has left the first one.
+  // This call tells rank 1 that rank 0 has left the first one.
   std::vector<float> next(50'000, 1.0f);
   group.submit(
       0, {.kind = OperationKind::all_reduce, .input = std::span(next), .output = std::span(next)});

@@ -1,4 +1,4 @@
-// A collective of no elements is one that all ranks make, as a barrier is.
+// A collective without elements must be made by all ranks, as a barrier must.
 #include <gtest/gtest.h>
 
 #include "support/reference_call.h"
@@ -22,8 +22,8 @@ bool has_root(OperationKind kind) {
          kind == OperationKind::gather || kind == OperationKind::scatter;
 }
 
-// Returns true if the rank may be done before anyone finds out that `odd` has no elements: it waits
-// only for ranks that call as it does.
+// Returns true if `rank` may finish before anyone finds out that `odd` has no elements, because it
+// waits only for ranks that call as it does.
 bool may_be_done(OperationKind kind, Rank rank, Rank root, Rank odd) {
   if (!has_root(kind) || rank == odd) return false;
   const bool from_root = kind == OperationKind::broadcast || kind == OperationKind::scatter;
@@ -105,7 +105,7 @@ OperationSpec nothing(OperationKind kind, const Delivery& delivery) {
   return spec;
 }
 
-// Without elements, the caller's memory does not determine the type.
+// A tensor without elements may have memory or none; only its type must agree.
 TEST(EmptyCalls, OfOneTypeAreRightWhateverTheirMemoryIs) {
   for (const OperationKind kind : kCollectives) {
     EngineGroup group({.size = 3});
@@ -146,7 +146,7 @@ TEST(EmptyCalls, TakeThePacketsOfABarrier) {
   }
 }
 
-// Classes are as for calls that have elements.
+// Delivery classes mean the same as for calls with elements.
 TEST(EmptyCalls, EndByTheirClassWhereARankDoesNotCome) {
   for (const bool dies : {false, true}) {
     for (const Delivery& delivery : {exact(300ms), bounded(0.0, 300ms), best_effort(300ms)}) {

@@ -18,7 +18,8 @@ using testing::GroupOptions;
 
 constexpr int kEncodedSize = 4;
 
-// Sum of four uniform draws: near normal, mean 0, variance 1/3. Ranks share a quarter of it.
+// The sum of four uniform draws: near normal, mean 0, variance 1/3. One draw is common to all
+// ranks.
 float gradient(Rank rank, std::size_t i) {
   const auto uniform = [&](std::uint32_t c, std::uint32_t d) {
     return to_unit(keyed_hash(11, static_cast<std::uint32_t>(i), 0, c, d)) - 0.5;
@@ -116,8 +117,8 @@ class Reducer {
 
 class StochasticReduction : public ::testing::TestWithParam<const char*> {};
 
-// The noise of the mean of n independent results is 1/n of one result's; a bias would stay. 20,000
-// elements: the ratio's standard error is below 2 %.
+// The squared error of a mean of n independent results is 1/n of one result's, but a bias would
+// stay. With 20,000 elements, the ratio's standard error is below 2 %.
 TEST_P(StochasticReduction, AveragesOutOverCalls) {
   constexpr int kCalls = 50;
   Reducer reducer({.options = averaging(GetParam())});
@@ -217,8 +218,8 @@ TEST(EncodedReduction, HalvesMayTravelDifferently) {
   EXPECT_LT(both.report(0).bytes_sent, up_only.report(0).bytes_sent);
 }
 
-// The same gradient every step: nearest rounding repeats its error, the residual carries it into
-// the next step.
+// Each step has the same gradient, so rounding to nearest repeats its error. The residual carries
+// the error into the next step.
 TEST(ErrorFeedback, MakesUpForNearestRoundingOverSteps) {
   constexpr int kCalls = 20;
   CollectiveOptions options = averaging("nvfp4:nearest");

@@ -1,5 +1,5 @@
-// Horvitz-Thompson and augmented need at least one packet of every contribution. An owner that got
-// nothing of a contribution asks for it again, and its report tells the outcome.
+// The estimators Horvitz-Thompson and augmented need at least one packet of every contribution. An
+// owner that got nothing of a contribution asks for it again, and its report tells the outcome.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -123,7 +123,7 @@ TEST(FetchedContributions, OtherEstimatorsGoOnWithoutIt) {
   }
 }
 
-// The sender would have to keep a long flow until it is confirmed.
+// Other operations would have to keep long flows until they are confirmed.
 TEST(FetchedContributions, LongOnesAreFetchedByAllReducesOnly) {
   Reduction scatter({.packets = estimate::kShortFlowPackets});
   scatter.run();
@@ -158,8 +158,8 @@ TEST(FetchedContributions, TheDeadlineEndsTheAsking) {
   EXPECT_EQ(reduction.report(0).contributions_missing, 1u);
   EXPECT_EQ(reduction.report(0).contributions_fetched, 0u);
   EXPECT_EQ(reduction.results[0][0], 4.0f);
-  // With one such call in ten, contributions that come are weighted by 1/0.9, for those that do not
-  // come.
+  // Rank 1's contribution is now known to be lost in one such call of ten, so it is weighted by
+  // 1/0.9.
   reduction.loses = [](const wire::DataHeader&) { return false; };
   reduction.run();
   EXPECT_FLOAT_EQ(reduction.results[0][0], 1.0f + 2.0f / 0.9f + 3.0f);

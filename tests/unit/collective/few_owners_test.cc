@@ -1,6 +1,6 @@
-// All-reduces of tensors that have fewer datagrams than the group has ranks, and barriers of ranks
-// that share a host (WIRE 2.9): which ranks own them, what they cost, and what happens if packets,
-// owners or other ranks are lost.
+// Tests all-reduces of tensors that have fewer datagrams than the group has ranks, and barriers of
+// ranks on one host (WIRE 2.9): which ranks are owners, how many datagrams are sent, and what
+// happens if packets, owners or other ranks are lost.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -22,7 +22,7 @@ using testing::GroupOptions;
 constexpr int kOwners = 4;
 constexpr std::size_t kOneDatagram = 300;  // elements; a datagram of 1472 bytes holds 352
 
-// Packets of the shard that this rank owned.
+// Returns the number of packets in the rank's own shard.
 std::uint64_t packets_owned(const CollectiveReport& report) {
   std::uint64_t packets = 0;
   for (const std::uint64_t with_as_many : report.contributors.histogram) packets += with_as_many;
@@ -78,8 +78,8 @@ TEST(FewOwners, LongTensorsHaveAll) {
   }
 }
 
-// The calls need no reports: eager packets need no open gate (WIRE 3.3), and packets of later calls
-// confirm those of earlier ones.
+// No call needs a report: eager packets need not wait at the ready gate (WIRE 3.3), and packets of
+// later calls confirm those of earlier ones.
 TEST(FewOwners, ACallOfOneDatagramIsAMessageToItsOwnerAndOneBackForEveryOther) {
   EngineGroup group(GroupOptions{.size = kOwners});
   constexpr std::uint64_t kCalls = 20;
@@ -97,7 +97,8 @@ TEST(FewOwners, ACallOfOneDatagramIsAMessageToItsOwnerAndOneBackForEveryOther) {
 class FewOwnersUnderLoss
     : public ::testing::TestWithParam<std::tuple<Estimator, Delivery::Kind, double>> {};
 
-// Every rank owns some call. Exact calls hold the sum, and all calls end alike everywhere.
+// Each rank is the owner in some call. Exact calls give the sum, and each call ends alike on all
+// ranks.
 TEST_P(FewOwnersUnderLoss, AllRanksAgree) {
   const Estimator estimator = std::get<Estimator>(GetParam());
   const Delivery::Kind delivery = std::get<Delivery::Kind>(GetParam());
@@ -140,7 +141,8 @@ INSTANTIATE_TEST_SUITE_P(
                                          Delivery::Kind::best_effort),
                        ::testing::Values(1.0, 6.0)));
 
-// There are more calls than may be open at a time, and more than a peer keeps early packets of.
+// There are more calls than may be open at a time, and more than a peer keeps early packets of, so
+// some of those are dropped.
 TEST(FewOwners, ManyCallsAtOnceEndUnderLoss) {
   GroupOptions options{.size = kOwners};
   options.faults = {.loss = 0.2, .seed = 9};
@@ -153,8 +155,8 @@ TEST(FewOwners, ManyCallsAtOnceEndUnderLoss) {
   EXPECT_TRUE(group.settle());
 }
 
-// The owner opens late, and the contribution that was sent before is lost. Only the owner's own
-// time-out makes it ask, since the sender repeats its END rarely by then.
+// The owner calls late, and the contribution sent before that is lost. By then the sender repeats
+// its END only rarely, so the owner's own time-out must make it ask.
 TEST(FewOwners, AnOwnerThatIsLateAsksForWhatWasLostBeforeItOpened) {
   EngineGroup group(GroupOptions{.size = kOwners});
   FloatAllReduce before(kOwners, 5000);
@@ -177,7 +179,7 @@ TEST(FewOwners, AnOwnerThatIsLateAsksForWhatWasLostBeforeItOpened) {
 class FewOwnersAndTheDead : public ::testing::TestWithParam<Rank> {
  protected:
   static constexpr Rank kVictim = 3;
-  // Makes calls of all ranks until the parameter is the owner of the next one.
+  // Makes calls on all ranks until rank GetParam() owns the next one.
   void SetUp() override {
     for (Rank turn = 0; turn < kOwners + GetParam(); ++turn) {
       FloatAllReduce call(kOwners, kOneDatagram);
@@ -194,7 +196,7 @@ class FewOwnersAndTheDead : public ::testing::TestWithParam<Rank> {
   EngineGroup group_{GroupOptions{.size = kOwners, .peer_timeout = 3s}};
 };
 
-// The owner waits for the dead rank, and the others for the owner only.
+// Only the owner waits for the dead rank, but all ranks must name it.
 TEST_P(FewOwnersAndTheDead, EveryExactCallNamesThem) {
   FloatAllReduce call(kOwners, kOneDatagram, exact(no_deadline));
   submit(call);
@@ -230,8 +232,8 @@ TEST_P(FewOwnersAndTheDead, LossyCallsEndByTheirDeadlineThenWithoutWaiting) {
 
 INSTANTIATE_TEST_SUITE_P(Owner, FewOwnersAndTheDead, ::testing::Values(0, 2, 3));
 
-// The rank lives, but does something else. Ranks that exchange no packets with it find out by
-// asking.
+// Rank 2 lives, but does not make the call. Ranks that exchange no packets with it find out by
+// asking it.
 TEST(FewOwners, TheDeadlineNamesABystanderThatHasNotBegun) {
   EngineGroup group(GroupOptions{.size = kOwners});
   FloatAllReduce call(kOwners, kOneDatagram, exact(2s));
@@ -257,7 +259,7 @@ std::uint64_t data_of_barriers(int size, bool one_host, int barriers) {
 TEST(BarrierOnOneHost, GoesThroughOneRank) {
   EXPECT_EQ(data_of_barriers(kOwners, false, 8), 8 * kOwners * (kOwners - 1));
   EXPECT_EQ(data_of_barriers(kOwners, true, 8), 8 * 2 * (kOwners - 1));
-  // Two messages are sent in either way, and the direct way takes one hop.
+  // With two ranks both kinds of barrier send two messages, and the direct kind takes one way only.
   EXPECT_EQ(data_of_barriers(2, true, 8), 8 * 2);
 }
 
@@ -280,7 +282,7 @@ TEST(BarrierOnOneHost, TheDeadlineNamesWhoHasNotCome) {
   }
 }
 
-// The two operations are planned alike, but mean different things.
+// A barrier on one host is planned like an all-reduce of a byte, but the two must not match.
 TEST(BarrierOnOneHost, IsNoAllReduceOfAByte) {
   EngineGroup group(GroupOptions{.size = kOwners, .one_host = true});
   std::byte byte{};
@@ -293,7 +295,6 @@ TEST(BarrierOnOneHost, IsNoAllReduceOfAByte) {
     EXPECT_EQ(request->status.code(), StatusCode::kMismatch) << request->status.text();
 }
 
-// The longer a rank stalls, the rarer are the inquiries.
 TEST(FewOwners, InquiriesBackOff) {
   EngineGroup group(GroupOptions{.size = kOwners});
   FloatAllReduce call(kOwners, kOneDatagram, exact(no_deadline));

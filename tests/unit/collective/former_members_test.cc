@@ -19,7 +19,7 @@ TEST(FormerMembers, TheLatestAreRemembered) {
   EXPECT_EQ(members.find(kPlaces + 3), nullptr);
 }
 
-// WIRE 6.8. Rank 1 of three, whose rank 2 is in slot 7.
+// A former member (WIRE 6.8) that was rank 1 of three. Rank 2 is in slot 7.
 class AnswerOfAFormerMember : public ::testing::Test {
  protected:
   std::optional<wire::PacketType> answer_to(wire::PacketType type, Rank slot, Rank source = 2) {

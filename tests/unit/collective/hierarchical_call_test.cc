@@ -1,5 +1,5 @@
-// Collectives inside sites and between them, over the shipping core in virtual time: results, what
-// is lost where, weights, silent ranks, failures.
+// Tests calls by sites on the library's own engine, in virtual time: results, losses, weights,
+// silent ranks and failures.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -133,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(Sites, Shapes,
                          ::testing::Values(std::pair(2, 2), std::pair(3, 2), std::pair(2, 4),
                                            std::pair(4, 3)));
 
-// Loses data between sites, by a hash of the datagram's place.
+// Loses data between sites at random, by a hash of the datagrams' count.
 void lose_across(SiteRanks& ranks, double loss, std::uint64_t seed) {
   ranks.processes().loses = [loss, seed, n = std::uint64_t{0}](ByteSpan datagram) mutable {
     if (SiteRanks::tier_of(datagram) != Tier::across || !testing::is_data(datagram)) return false;
@@ -163,7 +163,7 @@ Buffers<float> lossy_call(int sites, int per_site, Estimator estimator, double l
 
 class Estimators : public ::testing::TestWithParam<Estimator> {};
 
-// Losses between sites do not change the mean. Contributors are sites.
+// Contributors are sites here, not ranks.
 TEST_P(Estimators, AreUnbiasedOverSites) {
   constexpr int kSites = 3;
   constexpr int kPerSite = 2;
@@ -197,7 +197,8 @@ TEST_P(Estimators, AreUnbiasedOverSites) {
       contributors += report.contributors.mean;
     }
   }
-  // symmetric_ratio loses its own contribution, too: if it has nothing at all, the result is zeros
+  // With symmetric_ratio an owner also drops its own contribution. If it has none at all, the
+  // result is 0.
   const bool loses_own = GetParam() == Estimator::symmetric_ratio;
   const double bias = loses_own ? -truth * kLoss * kLoss * kLoss : 0.0;
   const double mean = sum / kCalls;
@@ -331,7 +332,7 @@ TEST(HierarchicalCall, WhatFailedInsideASiteGoesNowhere) {
     spec.options.delivery = exact(1s);
     return spec;
   };
-  // In the first site, nothing passes between the ranks.
+  // All data between the ranks of the first site are lost.
   ranks.processes().loses = [&](ByteSpan datagram) {
     wire::Prefix prefix;
     (void)wire::decode_prefix(datagram, nullptr, prefix);
@@ -352,20 +353,21 @@ std::size_t zeros_of(const std::vector<float>& values) {
   return static_cast<std::size_t>(std::count(values.begin(), values.end(), 0.0f));
 }
 
-// The group of its tier to which the datagram belongs.
+// Returns the number of the datagram's group within its tier.
 std::uint32_t group_of(ByteSpan datagram) {
   wire::Prefix prefix;
   (void)wire::decode_prefix(datagram, nullptr, prefix);
   return prefix.epoch % 100;
 }
 
-// Between the second ranks of the sites.
+// Returns true for results between the second ranks of the sites.
 bool is_result_of_second_group(ByteSpan datagram, const wire::DataHeader& header) {
   return SiteRanks::tier_of(datagram) == Tier::across && header.kind == wire::FlowKind::spread &&
          group_of(datagram) == 1;
 }
 
-// Where the sum of all sites should be, there is the sum of one site, which is no result.
+// If results from the other site are missing, the output must be zero. The sum of one site is no
+// result.
 TEST(HierarchicalCall, WhatTheHopAcrossDoesNotBringIsZero) {
   SiteRanks ranks(2, 2);
   Buffers<float> buffers = inputs(4, 8'000, 8'000);
@@ -392,15 +394,16 @@ TEST(HierarchicalCall, WhatTheHopAcrossDoesNotBringIsZero) {
   }
 }
 
-// Small forms of seeds 66 and 67 of the swarm. Elements that rank 1 lacks from its hop across are
-// missing in its whole site. Rank 0 never hears how many, because that tally does not arrive whole.
+// Elements that rank 1 lacks from its hop across are missing in its whole site. Rank 0 never hears
+// how many, because rank 1's tally is lost. Reduced from seeds 66 and 67 of the program swarm.
 TEST(HierarchicalCall, IsNotAgreedWhereARankOfTheSiteWasNotHeard) {
   SiteRanks ranks(2, 2);
   Buffers<float> buffers = inputs(4, 8'000, 8'000);
   ranks.processes().loses = [](ByteSpan datagram) {
     const auto header = testing::data_header_of(datagram);
     if (!header) return false;
-    // The results between ranks 1 and 3, and the second call inside the first site: the tally.
+    // Loses the results between ranks 1 and 3, and the tally, which is the second call inside the
+    // first site.
     return is_result_of_second_group(datagram, *header) ||
            (SiteRanks::tier_of(datagram) == Tier::spread && group_of(datagram) == 0 &&
             header->round == 1);
@@ -419,8 +422,8 @@ TEST(HierarchicalCall, IsNotAgreedWhereARankOfTheSiteWasNotHeard) {
   EXPECT_NE(buffers.out[0], buffers.out[2]);
 }
 
-// Early packets of an operation that is forfeited must give their places back, because a peer has
-// few places.
+// Early packets of a forfeited operation must give up their places in the early buffer, because
+// each peer has few.
 TEST(HierarchicalCall, WhatCameForAForfeitedLegTakesNoPlaceForEver) {
   Processes processes(2);
   const std::vector<Member*> members = processes.join(1, {0, 1});
@@ -475,8 +478,8 @@ TEST(HierarchicalCall, AnExactCallRepairsWhatIsLost) {
   }
 }
 
-// Only between sites do elements travel in four bits. The residual stays with the rank that encoded
-// them.
+// Elements are encoded in four bits only between sites. The residual stays with the rank that
+// encoded them.
 TEST(HierarchicalCall, CodecsAndResidualsWorkBetweenSites) {
   constexpr std::size_t kBlock = 2'000;
   for (const OperationKind kind : {OperationKind::all_reduce, OperationKind::reduce_scatter}) {
@@ -495,13 +498,14 @@ TEST(HierarchicalCall, CodecsAndResidualsWorkBetweenSites) {
     expect_ok(calls, 2);
     for (Rank rank = 0; rank < 4; ++rank) {
       EXPECT_TRUE(calls[rank]->outcome.report.noise.measured);
-      // Half of the tensor goes across by each rank of a site, in blocks of its own place.
+      // Each rank of a site sends one half of the tensor across, so the rest of its residual stays
+      // 0.
       std::size_t left_out = 0;
       for (const float one : residuals[rank]) left_out += one != 0.0f;
       EXPECT_GT(left_out, kBlock / 4) << rank;
       EXPECT_LE(left_out, 2 * kBlock) << rank;
       EXPECT_TRUE(scatters || buffers.out[rank] == buffers.out[0]);
-      // Rounded at random: right on average.
+      // Rounding is stochastic, so the mean error is near 0.
       double mean = 0.0;
       double squares = 0.0;
       const std::size_t count = buffers.out[rank].size();

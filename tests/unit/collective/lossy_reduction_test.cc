@@ -1,5 +1,6 @@
-// A lossy reduction is a function of which packets arrived. The network says which; the reference
-// is computed from that, element by element, with the scales of the estimate room.
+// The result of a lossy reduction depends only on which packets arrived. The test network records
+// them, and the reference is computed from the record, element by element, with the scales of
+// src/math/estimate.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -137,8 +138,8 @@ class LossyAllReduce {
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = value(rank, first + i);
     return values;
   }
-  // The terms' sum in rank order; rotated contributions are summed before they are rotated back,
-  // the owner's own comes last then.
+  // Sums the terms in rank order. Rotated contributions are summed first and rotated back together;
+  // then the owner's own is added.
   std::vector<float> weighted_sum(Rank owner, std::uint32_t index,
                                   std::span<const float> scales) const {
     std::vector<float> sum(grid(owner).packet_elements({index}), 0.0f);
@@ -246,7 +247,7 @@ TEST_P(LossyAllReduceEstimator, WeightedAverageEqualsTheReferenceOverWhatArrived
 
 class LossyAllReduceCodec : public ::testing::TestWithParam<std::tuple<Estimator, std::string>> {};
 
-// Agreement and the estimator's formula at once: all ranks hold the reference's bits.
+// All ranks must hold the bits of the reference, which tests agreement and the estimator's formula.
 TEST_P(LossyAllReduceCodec, AverageEqualsTheReferenceOverWhatArrived) {
   const auto [estimator, text] = GetParam();
   const auto codec = parse_codec(text);
@@ -373,7 +374,7 @@ TEST(LossyAllReduceReport, VarianceIsInTheSquaredUnitOfTheElements) {
   }
 }
 
-// Under a lossy spread, other ranks lack other parts, and no rank hears of that.
+// Under a lossy spread ranks lack different parts, and no rank hears what others lack.
 TEST(LossyAllReduceReport, CompleteSpeaksOfItsOwnRank) {
   GroupOptions options{.size = kLossyRanks};
   options.faults.loss = 0.05;
@@ -402,7 +403,8 @@ TEST(LossyAllReduceReport, CompleteSpeaksOfItsOwnRank) {
   EXPECT_GT(mixed, 5);
 }
 
-// Only float32 is measured. An unknown variance is not a number, and above all not 0.
+// The variance is measured for float32 only. For other types it must be NaN, and not 0, after
+// losses.
 TEST(LossyAllReduceReport, VarianceThatIsNotMeasuredIsNoNumber) {
   for (const double loss : {0.3, 0.0}) {
     EngineGroup group(GroupOptions{.size = 2, .faults = {.loss = loss}});
@@ -437,9 +439,8 @@ TEST(LossyAllReduceRepeat, TheSameSeedGivesTheSameBits) {
   EXPECT_NE(first.data(0), other.data(0));
 }
 
-// zero_fill makes the mean smaller by the lost share; estimators with realised rates do not. Mean
-// over 400 operations, whose packets are lost independently, so the standard error comes from the
-// operations' spread.
+// zero_fill makes the mean smaller by the lost share; estimators with realised rates do not. The
+// packets of 400 operations are lost independently, so their scatter gives the standard error.
 TEST(LossyAllReduceBias, RatesAreMadeUpForInTheMeanButByZeroFill) {
   constexpr std::size_t kControlCount = 12000;
   std::vector<double> truth;

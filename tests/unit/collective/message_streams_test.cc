@@ -1,4 +1,4 @@
-// Messages with tags, of unknown length, from any rank, and many as one operation.
+// Tests messages with tags, of unknown length, from any rank, and in groups.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -23,7 +23,7 @@ GroupOptions stream_network(int size, double loss = 0.0, std::uint64_t seed = 1)
   return options;
 }
 
-// Requests and the memory they use.
+// Submits messages, and keeps their requests and memory.
 class Mail {
  public:
   explicit Mail(EngineGroup& group) : group_(group) {}
@@ -114,7 +114,6 @@ TEST(MessageLength, OfEncodedMessagesIsExact) {
   EXPECT_EQ(in.report.messages.at(0).count, 37u);
 }
 
-// A message without elements is matched like any other.
 TEST(MessageLength, OfNothingIsMatched) {
   EngineGroup group(stream_network(2));
   Mail mail(group);
@@ -178,8 +177,8 @@ TEST(MessageTags, AreForMessagesOnly) {
   EXPECT_EQ(validate(spec, 0, 2).code(), StatusCode::kInvalidArgument);
 }
 
-// The receiver announces its receives once, before its time-out. A sender that has had no message
-// with it yet remembers that.
+// The receiver announces a receive at once, without a time-out. The sender, which has had no
+// message with it yet, must remember the announcement.
 TEST(MessageTags, AReceiveIsAnnouncedBeforeTheFirstMessage) {
   EngineGroup group(stream_network(2));
   Mail mail(group);
@@ -192,8 +191,8 @@ TEST(MessageTags, AReceiveIsAnnouncedBeforeTheFirstMessage) {
   EXPECT_LT(group.now() - sent_at, 400us) << "a time-out passed";
 }
 
-// Any order of tags, on both sides, with packets lost and overtaken: what is matched is the n-th of
-// a tag.
+// Tags come in any order on both sides, and packets are lost and overtaken. The n-th message of a
+// tag must match the n-th receive.
 TEST(MessageTags, MatchInOrderWhateverIsLost) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -248,7 +247,7 @@ TEST(AnySource, HearsOfWhatWasSentBefore) {
     EngineGroup group(stream_network(3, loss));
     Mail mail(group);
     for (int i = 0; i < 12; ++i)
-      // More datagrams than rank 0 keeps before it has posted a receive.
+      // These are more datagrams than rank 0 keeps before it has posted a receive.
       mail.send(2, 0, stream_values(3000, 1.0f), 5);
     mail.send(2, 0, stream_values(3000, 4.0f), 6);
     group.run_until([] { return false; }, 50ms);
@@ -260,8 +259,6 @@ TEST(AnySource, HearsOfWhatWasSentBefore) {
   }
 }
 
-// The first receive gets the first message of the tag from any rank; the next receive gets the
-// next.
 TEST(AnySource, LaterReceivesOfTheTagWaitBehindIt) {
   EngineGroup group(stream_network(3));
   Mail mail(group);
@@ -344,7 +341,7 @@ class Exchange {
     sides_.resize(group.size());
   }
 
-  // In the order of the calls on each side.
+  // Appends to the messages of both sides, in the order of the calls.
   void send(Rank from, Rank to, std::vector<float> data, std::uint32_t tag = 0) {
     sides_[from].push_back(leeway::Message::send(std::span(keep(std::move(data))), to, tag));
   }
@@ -402,7 +399,7 @@ void exchange_at_random(int size, int count, double loss, std::uint64_t seed) {
     exchange.send(from, to, sent, tag);
     expected.push_back({from, to, &exchange.receive(to, from, length + draw(30), tag), sent});
   }
-  // Any order, but that of one pair and tag.
+  // Shuffles each rank's messages, except within one pair and tag.
   for (Rank rank = 0; rank < size; ++rank) {
     auto& side = exchange.side(rank);
     const auto original = side;
@@ -454,8 +451,8 @@ TEST(Exchange, OfAnythingCompletesUnderLoss) {
     exchange_at_random(1 + static_cast<int>(seed % 5), static_cast<int>(seed * 7 % 90), 0.1, seed);
 }
 
-// 16 messages of a tag and direction talk at a time. A report lets the next ones, and some more go
-// before they are asked for.
+// Up to 16 messages of a tag and direction are in progress at a time. A report admits the next
+// ones, and some leave before they are asked for.
 TEST(Exchange, OfManySmallMessagesTakesARoundTripForSixteen) {
   EngineGroup group(stream_network(2));
   Exchange exchange(group, 10s);

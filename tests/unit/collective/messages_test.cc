@@ -25,7 +25,7 @@ GroupOptions message_network(int size, double loss = 0.0) {
   return options;
 }
 
-// Message i from one rank to another has its own length and its own values.
+// Posts messages between two ranks. Each message has a length and values of its own.
 class Traffic {
  public:
   Traffic(EngineGroup& group, std::size_t elements) : group_(group), elements_(elements) {}
@@ -110,7 +110,7 @@ TEST_P(ManyMessages, AndCollectivesDoNotWaitForEachOther) {
     calls.push_back(std::make_unique<FloatAllReduce>(2, 3000));
     calls.back()->submit_all(group);
   };
-  // Twice as many collectives of each rank as fit into a report's list.
+  // Each rank has twice as many collectives as a report's list holds.
   for (const Rank self : {0, 1}) traffic.receive(self, 1 - self, GetParam());
   for (int i = 0; i < 2 * limits::kOpenRoundsMax; ++i) reduce();
   for (auto& call : calls) EXPECT_TRUE(call->finish(group)) << "behind messages nobody sends yet";
@@ -123,7 +123,7 @@ TEST_P(ManyMessages, AndCollectivesDoNotWaitForEachOther) {
 
 INSTANTIATE_TEST_SUITE_P(Counts, ManyMessages, ::testing::Values(8, 16, 17, 64, 1024));
 
-// The receiver's reports are full of collectives that its peer opens only after the message came.
+// The receiver's reports are full of collectives, which its peer opens only after the message.
 TEST(Messages, PassWhereEveryCollectiveWaitsForThem) {
   EngineGroup group(message_network(2));
   Traffic traffic(group, 30'000);
@@ -148,14 +148,13 @@ TEST(Messages, EachKeepsItsOwnDeadline) {
   EXPECT_TRUE(group.run({&hasty}, 20ms + kMessageTick));
   EXPECT_EQ(hasty.status.code(), StatusCode::kDeadlineExceeded) << hasty.status.text();
   EXPECT_FALSE(traffic.requests.front()->done);
-  // The number of the failed message is used up: the next message is for the next receive.
+  // The failed message has used up its number, so the next message goes to the next receive.
   traffic.send(1, 0, 41);
   ASSERT_TRUE(group.run(traffic.requests, 5s));
   for (int i = 0; i < 40; ++i) EXPECT_TRUE(traffic.requests[i]->status.ok()) << i;
 }
 
-// A group fails by its own deadline only when that has come. Before that, it has its message's
-// error.
+// A group must have the error of its message, because its own deadline has not come.
 TEST(Messages, AGroupHearsThatASendToItWasGivenUp) {
   EngineGroup group(message_network(2));
   group.filter = [](Rank from, Rank, ByteSpan datagram) {
@@ -176,7 +175,7 @@ TEST(Messages, AGroupHearsThatASendToItWasGivenUp) {
       << waiting.status.text();
 }
 
-// The rank to which they go comes late, and other calls have used up what may be in flight to it.
+// The receiver comes late, and other calls have used up the credit, so the messages leave late.
 TEST(Messages, AreDoneWhenTheyHaveBeenCopiedAndComeAfterTheirDeadline) {
   EngineGroup group(GroupOptions{.size = 2, .window_bytes = 16 << 10});
   std::vector<float> in(100'000, 1.0f);
@@ -213,7 +212,7 @@ TEST(Messages, ThatWaitAskTogether) {
   const protocol::Endpoint& endpoint = group.engine(0).endpoint();
   const std::uint64_t before = endpoint.counters().reports_sent;
   group.run_until([] { return false; }, 10s);
-  // One report after every longest time-out announces them all.
+  // One report per longest time-out announces all receives.
   const auto alone = static_cast<std::uint64_t>(10s / endpoint.link(1).rtt().timeout(6));
   EXPECT_LE(endpoint.counters().reports_sent - before, alone + 1);
   traffic.send(1, 0, 1024);
@@ -243,8 +242,7 @@ TEST(Messages, AreCancelledWithTheRest) {
   EXPECT_TRUE(group.engine(0).idle());
 }
 
-// If one of many messages means different things on both sides, both sides learn which one. The
-// other messages pass.
+// One of many messages differs between the sides. Both sides learn which one, and the others pass.
 TEST(Messages, OneOfManyThatIsMeantDifferentlyFailsOnBothSides) {
   EngineGroup group(message_network(2));
   Traffic traffic(group, 20'000);
@@ -265,8 +263,8 @@ TEST(Messages, OneOfManyThatIsMeantDifferentlyFailsOnBothSides) {
   traffic.expect_all_arrived();
 }
 
-// The receiver hears what the message was, also if the sender has ended it before any of its
-// reports came through.
+// The receiver must hear why the message failed, even if none of its reports came through before
+// the sender ended the message.
 TEST(Messages, ThatDoNotMatchSaySoToAReceiverThatHearsItLate) {
   EngineGroup group(message_network(2));
   std::vector<std::int32_t> integers(20'000);
@@ -288,7 +286,8 @@ TEST(Messages, ThatDoNotMatchSaySoToAReceiverThatHearsItLate) {
       << received.status.text();
 }
 
-// An encoded message lies in memory of the library's own, but its sender must hear whether it fits.
+// Long encoded messages are copied to the library's memory. Yet their sender must wait to hear
+// whether they fit.
 TEST(Messages, LongEncodedOnesAreDoneWhenTheirReceiversHaveThem) {
   EngineGroup group(message_network(2));
   Traffic traffic(group, 100'000);
@@ -301,7 +300,8 @@ TEST(Messages, LongEncodedOnesAreDoneWhenTheirReceiversHaveThem) {
   EXPECT_TRUE(sent.status.ok()) << sent.status.text();
 }
 
-// A rank that leaves cancels what it waits for. Sends that are done still reach their receivers.
+// A rank that leaves cancels the operations for which it waits. Sends that are done still reach
+// their receivers.
 TEST(Messages, ThatAreDoneAreNotCancelledWithWhatIsAwaited) {
   EngineGroup group(message_network(2));
   Traffic traffic(group, 10);
@@ -320,8 +320,8 @@ TEST(Messages, ThatAreDoneAreNotCancelledWithWhatIsAwaited) {
   traffic.expect_all_arrived();
 }
 
-// Random bits of a codec are keyed by facts about the message that both sides know. How many
-// operations each of them has had with others does not matter.
+// A codec's random bits are keyed by facts of the message that both sides know. So it does not
+// matter how many operations either side has had with others.
 TEST(Messages, MayBeEncodedAndRotated) {
   EngineGroup group(message_network(3));
   Traffic others(group, 10);
@@ -341,8 +341,8 @@ TEST(Messages, MayBeEncodedAndRotated) {
   for (const float value : in) EXPECT_NEAR(value, 50'000.0f, 10'000.0f);
 }
 
-// A rotation's signs and a codec's random bits are keyed by the collective's number, which all
-// ranks share. It does not count messages, of which each rank has had a different number.
+// Rotation signs and random bits are keyed by the collective's number, which all ranks share.
+// Messages must not count in it, because ranks have had different numbers of them.
 TEST(Messages, OfSomeRanksAreNothingToAnEncodedCollective) {
   EngineGroup group(message_network(3));
   Traffic traffic(group, 10);

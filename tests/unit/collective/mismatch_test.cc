@@ -1,5 +1,5 @@
-// If ranks do not mean the same operation, all of them must fail with an error that tells what each
-// side has.
+// If ranks do not mean the same operation, all must fail with an error that tells what each side
+// has.
 #include <gtest/gtest.h>
 
 #include "support/engine_group.h"
@@ -91,8 +91,8 @@ INSTANTIATE_TEST_SUITE_P(Of, Mismatch,
                                   std::to_string(std::get<1>(row.param)) + "Ranks";
                          });
 
-// The table above CollectiveOptions in leeway/options.h: options that may differ between ranks. The
-// options that must be equal are tested above, and in the program swarm.
+// These options may differ between ranks, by the table above CollectiveOptions in leeway/options.h.
+// The tests above and the program swarm cover options that must be equal.
 TEST(MayDiffer, WhatEachRankChoosesForItself) {
   std::vector<float> residual(1'000, 0.5f);
   std::vector<float> control(1'000, 0.0f);
@@ -144,7 +144,7 @@ TEST(MayDiffer, WhatEachRankChoosesForItself) {
   }
 }
 
-// Options that only some calls use, and that differ in others.
+// These options have a meaning in some calls only, so they may differ in others.
 TEST(MayDiffer, WhatHasNoMeaningInTheCall) {
   using enum OperationKind;
   struct Choice {
@@ -186,7 +186,6 @@ TEST(MayDiffer, WhatHasNoMeaningInTheCall) {
   }
 }
 
-// The estimator has a meaning in lossy calls.
 TEST(Mismatches, AnotherEstimatorInALossyCallFailsOnAllRanks) {
   EngineGroup group(GroupOptions{.size = 3});
   std::vector<std::vector<float>> data(3, std::vector<float>(1'000, 1.0f));
@@ -205,8 +204,8 @@ TEST(Mismatches, AnotherEstimatorInALossyCallFailsOnAllRanks) {
   }
 }
 
-// A rank that comes when all others have found out and left must hear what they disagreed about,
-// and not that they left.
+// Rank 3 comes when all others have found the mismatch and left. It must hear what they disagreed
+// about, and not that they left.
 TEST(MismatchOfLatecomers, FailNamingTheOddRank) {
   for (const Delivery& delivery : {exact(10s), best_effort(10s)}) {
     for (const std::size_t count : {100, 100000}) {
@@ -252,7 +251,7 @@ TEST(MismatchOfMessages, ALongerSendThanItsReceiveFailsOnBothSides) {
     Request& received = group.submit(1, receive);
     ASSERT_TRUE(group.run({&sent, &received}, 3s));
     EXPECT_EQ(received.status.code(), StatusCode::kMismatch) << received.status.text();
-    // The copy of its data let the sender go on, but its round fails all the same.
+    // The sender went on because its data were copied, but its round fails all the same.
     if (count == 100) {
       EXPECT_TRUE(sent.status.ok());
       EXPECT_EQ(group.engine(0).endpoint().counters().rounds_failed, 1u);
@@ -286,7 +285,7 @@ TEST(MismatchOfRoots, TwoRanksThatBothBroadcastManyElementsFail) {
   }
 }
 
-// A codec that leaves the bytes of such a tensor as they are counts as no codec.
+// A codec that cannot change the bytes of the tensor counts as no codec.
 TEST(Codecs, ThatChangeNothingAreNative) {
   for (const OperationKind kind : {OperationKind::all_reduce, OperationKind::all_gather}) {
     EngineGroup group(GroupOptions{.size = 2});
@@ -306,7 +305,7 @@ TEST(Codecs, ThatChangeNothingAreNative) {
   }
 }
 
-// An exact all_reduce of ranks 0, 1 and 2, in which rank 0 has a short deadline.
+// Submits an exact all_reduce on ranks 0, 1 and 2, in which rank 0 has a short deadline.
 std::vector<Request*> submit_to_three(EngineGroup& group, std::vector<std::vector<float>>& data) {
   std::vector<Request*> requests;
   for (const Rank rank : {0, 1, 2}) {
@@ -319,7 +318,7 @@ std::vector<Request*> submit_to_three(EngineGroup& group, std::vector<std::vecto
   return requests;
 }
 
-// A deadline ends the call of one rank. The others hear at once that their calls cannot succeed.
+// Rank 0's deadline ends its call. The others must hear at once that their calls cannot succeed.
 TEST(Failure, IsToldToRanksThatWaitForIt) {
   for (const std::size_t elements : {10u, 100'000u}) {
     EngineGroup group(GroupOptions{.size = 4});
@@ -335,7 +334,7 @@ TEST(Failure, IsToldToRanksThatWaitForIt) {
   }
 }
 
-// Rank 2 hears of it only from rank 1, whose own deadline has not come.
+// Rank 2 hears of rank 0's deadline only from rank 1, whose own deadline has not come.
 TEST(Failure, NamesTheRankWhoseDeadlineItWasAtSecondHand) {
   EngineGroup group(GroupOptions{.size = 4});
   std::vector<std::vector<float>> data(4, std::vector<float>(100'000, 1.0f));
@@ -353,7 +352,7 @@ TEST(Failure, NamesTheRankWhoseDeadlineItWasAtSecondHand) {
   }
 }
 
-// Few elements are sent from a copy, so their sender waits for no one.
+// Few elements are copied, so a root's call ends without waiting. Its mismatch is only counted.
 TEST(MismatchOfRoots, FewElementsFailWhereSomebodyWaitsAndAreCountedWhereNobodyDoes) {
   EngineGroup group(GroupOptions{.size = 3});
   std::array<std::vector<float>, 3> data;

@@ -1,5 +1,5 @@
-// Spread halves that go out once for all receivers: results are the same, there are fewer
-// datagrams, and no rank waits for one that does not hear multicast.
+// Tests spread halves that are sent once for all receivers. Results must be the same with fewer
+// datagrams, and no rank may wait for one that does not hear multicast.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -27,7 +27,7 @@ bool is_multicast(ByteSpan datagram) {
          prefix.destination == kEveryRank;
 }
 
-// Sends probes, as the runtime does before the first operation.
+// Sends probes as the runtime does first, so that ranks learn who hears multicast.
 void probe_all(EngineGroup& group) {
   for (int turn = 0; turn < 8; ++turn) {
     for (Rank rank = 0; rank < kRanks; ++rank) group.engine(rank).endpoint().probe_all();
@@ -122,13 +122,14 @@ TEST_F(Multicast, WhatIsLostIsRepairedForThoseWhoMissedIt) {
     const protocol::EndpointCounters& sent = counters(rank);
     const double per_receiver = static_cast<double>(sent.repairs_sent) /
                                 static_cast<double>((kRanks - 1) * sent.group_sent);
-    // Each of 3 receivers lost 10 % of some 350 packets and of their repairs: .111, deviation .011.
+    // Each of 3 receivers lost 10 % of some 350 packets and of their repairs, which makes .111 +-
+    // .011.
     EXPECT_NEAR(per_receiver, 0.111, 0.04);
     EXPECT_EQ(sent.group_sent + sent.repairs_sent, sent.data_sent);
   }
 }
 
-// The network loses the same packets at the same receivers, with and without multicast.
+// The network must lose the same packets at the same receivers with and without multicast.
 TEST_P(Multicast, LossyReductionsGiveTheSameBitsAndReports) {
   std::array<std::vector<float>, kRanks> results;
   std::array<double, kRanks> losses;
@@ -162,8 +163,8 @@ TEST_F(Multicast, WhoNeverHeardAnyIsSentToAlone) {
   }
   run(OperationKind::all_gather);
   for (Rank rank = 0; rank < kRanks; ++rank) expect_gathered(rank);
-  // Two of rank 0's receivers hear its multicast and one does not: two packets instead of three.
-  // All ranks hear rank 3.
+  // Two of rank 0's receivers hear its multicast and one does not, so two packets are sent instead
+  // of three. All ranks hear rank 3.
   EXPECT_EQ(counters(0).data_sent, 2 * counters(0).group_sent);
   EXPECT_EQ(counters(3).data_sent, counters(3).group_sent);
   EXPECT_EQ(counters(0).group_left, 0u);
@@ -196,7 +197,7 @@ TEST_F(Multicast, AFullWindowThatNobodyReportsEndsTheWait) {
   start(/*multicast=*/true);
   probe();
   deafen(2);
-  // The data exceed a window of 1 MiB.
+  // These calls exceed a window of 1 MiB.
   for (int call = 0; call < 12; ++call) run(OperationKind::all_gather);
   for (Rank rank = 0; rank < kRanks; ++rank) expect_gathered(rank);
   EXPECT_EQ(counters(0).group_left, 1u);
@@ -232,9 +233,9 @@ TEST_F(Multicast, AReportOfWhatWasNeverSentIsRefused) {
   EXPECT_EQ(counters(0).refused_report, 1u);
 }
 
-// A rank has opened a broadcast, and its report of that is lost. It hears the end of the pass that
-// is multicast for others, and from then on only asks for repair. That request must open its gate
-// (WIRE 5.5). Without that, three of 300 seeds waited for their deadline.
+// A rank's report that it has opened a broadcast is lost. The rank hears the end of a pass that is
+// multicast for others, so from then on it only asks for repair. Its request must open the sender's
+// ready gate (WIRE 5.5); otherwise three of 300 seeds waited for their deadline.
 TEST(MulticastUnderFaults, NothingWaitsForItsDeadline) {
   for (std::uint64_t seed = 1; seed <= testing::seeds(40, 300); ++seed) {
     GroupOptions options{.size = kRanks, .datagram_bytes = 1024, .multicast = true};
@@ -258,10 +259,9 @@ TEST(MulticastUnderFaults, NothingWaitsForItsDeadline) {
   }
 }
 
-// Here ranks also stop for a while. A rank may hear all packets that are multicast for others, and
-// be done before the owner knows that it has opened the call, because its report was lost. Owners
-// once waited for such a rank until the deadline: in 13 of 9,000 seeds, of which 268 and 313 were
-// the first.
+// Ranks also stop for a while here. A rank may hear all packets that are multicast for others, and
+// be done although its report is lost, so that the owner does not know that it has opened the call.
+// Owners once waited for such a rank until the deadline, in 13 of 9,000 seeds (first 268 and 313).
 TEST(MulticastUnderFaults, NorForARankThatWasDoneBeforeItWasKnownToBeThere) {
   constexpr std::array<std::size_t, 7> kSizes = {1, 250, 251, 1000, 1500, 4096, 16'384};
   constexpr std::array kKinds = {OperationKind::broadcast, OperationKind::all_gather,

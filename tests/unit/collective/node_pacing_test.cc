@@ -1,4 +1,5 @@
-// Effects of a congestion controller on the datagrams of a process, and reports of peers to it.
+// Tests how a congestion controller delays the datagrams of a process, and which reports of peers
+// it gets.
 #include "collective/node.h"
 
 #include <gmock/gmock.h>
@@ -62,16 +63,16 @@ TEST(NodePacing, AFixedRateIsKeptInEveryMillisecond) {
   const Instant start = paced.processes.now();
   ASSERT_TRUE(paced.run());
   EXPECT_TRUE(paced.right());
-  // In each half, half of the tensor goes each way: 416 KB from each rank, 67 ms.
+  // Each half sends half of the tensor each way. So 416 KB leave each rank, in 67 ms.
   EXPECT_GT(paced.processes.now() - start, 66ms);
   EXPECT_LT(paced.processes.now() - start, 95ms);
-  // The limit is a train of two datagrams and as much as a late wake-up may catch up. Control
+  // The limit allows a train of two datagrams and what a late wake-up may catch up. Control
   // datagrams do not wait.
   EXPECT_LE(most, kRate / 8000 + 2 * 2 * 1472 + 500);
 }
 
-// Rank 0 is slow. While it sends its contributions, results of the first ones come back and
-// overwrite them. Results come by chunks, so the lost packet must be in one of the last chunks.
+// Rank 0 is slow. While it sends contributions, results overwrite the memory of the first ones.
+// Results come by chunks, so only packets of the last chunks are lost.
 TEST(NodePacing, ParityIsOfWhatWasSentAlsoWhereResultsHaveTakenItsPlace) {
   Paced paced({.control = CongestionControl::fixed, .rate_bits_per_second = 200'000'000},
               {.control = CongestionControl::fixed, .rate_bits_per_second = 8'000'000'000}, 256);
@@ -157,7 +158,7 @@ TEST(NodePacing, GoesOnAfterAllReportsOfASecondWereLost) {
   EXPECT_TRUE(paced.right());
 }
 
-// A group with far ranks joins a process whose other groups were not paced.
+// A group with far ranks joins a process that was not paced before.
 TEST(NodePacing, BeginsWhereMembersHaveSentAlready) {
   constexpr std::uint64_t kRate = 50'000'000;
   Paced paced({});
@@ -179,7 +180,7 @@ TEST(NodePacing, BeginsWhereMembersHaveSentAlready) {
   EXPECT_LT(paced.processes.now() - start, 95ms);
 }
 
-// Two lanes of each of two processes: nodes 2 and 3 share the uplinks of 0 and 1.
+// Two lanes of each of two processes. Nodes 2 and 3 share the uplinks of nodes 0 and 1.
 struct TwoLanes {
   explicit TwoLanes(const congestion::Settings& congestion)
       : processes({congestion, congestion, {}, {}}) {
@@ -228,7 +229,7 @@ TEST(NodePacing, LanesOfAProcessHaveOneRateTogetherAndTakeTurns) {
       apart = std::max(apart, std::max(by_lane[0], by_lane[1]) - std::min(by_lane[0], by_lane[1]));
   };
   ASSERT_TRUE(lanes.run());
-  // The data of two lanes take twice the time of one lane's (above).
+  // Two lanes move twice the data of one lane above, so they take twice the time.
   EXPECT_GT(lanes.processes.now() - start, 132ms);
   EXPECT_LT(lanes.processes.now() - start, 170ms);
   EXPECT_LE(most, kRate / 8000 + 2 * 2 * 1472 + 2 * 500);
@@ -247,7 +248,7 @@ TEST(NodePacing, AReportToOneLaneWakesTheOther) {
             lanes.processes[2].uplink()->in_flight_bytes());
 }
 
-// WIRE 3.16
+// Required by WIRE 3.16.
 TEST(NodePacing, TellsThePeerWhatItsHostDropped) {
   Paced paced({.control = CongestionControl::fixed, .rate_bits_per_second = 50'000'000});
   int number = 0;
@@ -341,13 +342,14 @@ struct Relayed {
 
 class NodeRelayPacing : public ::testing::TestWithParam<CongestionControl> {};
 
-// WIRE 9.10. The limit holds whatever paces the uplink, and also if nothing does.
+// A relay's limit holds whatever paces the uplink, and without a pace (WIRE 9.10).
 TEST_P(NodeRelayPacing, WhatGoesThroughARelayKeepsToItsShare) {
   Relayed group({.control = GetParam(), .rate_bits_per_second = 80'000'000});
   const Duration before = group.call();
   group.limit(1'000'000);
   const Duration limited = group.call();
-  // Each of the two sends a third of 400 KB twice, in datagrams of 76 bytes more.
+  // Ranks 1 and 2 each send each other a third of 400 KB twice, in datagrams that are 76 bytes
+  // longer.
   EXPECT_GT(limited, 260ms);
   EXPECT_LT(limited, 450ms);  // trains of a whole window, if nothing paces
   EXPECT_LT(before, limited / 3);

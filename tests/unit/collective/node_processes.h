@@ -1,4 +1,4 @@
-// Processes with a Node each, whose datagrams cross a network in virtual time.
+// Processes with a Node each, on a network in virtual time.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace leeway::collective {
 inline constexpr Duration kDelay = std::chrono::microseconds(100);
 inline constexpr std::size_t kWindow = 16;  // datagrams
 
-// Processes whose slots are their numbers.
+// The slot of each process is its number.
 class Processes {
  public:
   explicit Processes(int count, const congestion::Settings& congestion = {},
@@ -32,7 +32,7 @@ class Processes {
     }
   }
 
-  // A communicator of these processes, in this order, each of which joins now.
+  // Makes each of these processes join a communicator now. Ranks follow the order of `slots`.
   std::vector<Member*> join(std::uint32_t epoch, std::vector<Rank> slots) {
     std::vector<Member*> members;
     for (std::size_t rank = 0; rank < slots.size(); ++rank)

@@ -1,4 +1,4 @@
-// Many communicators of a process over shared paths, on a network in virtual time.
+// Tests many communicators of a process over shared paths, in virtual time.
 #include "collective/node.h"
 
 #include <gmock/gmock.h>
@@ -81,7 +81,7 @@ TEST(Node, WhatComesBeforeAProcessHasJoinedIsKept) {
       << "counted all the same";
 }
 
-// WIRE 6.9
+// A process that lives may join later (WIRE 6.9).
 TEST(Node, AProcessThatJoinsLateIsNotTakenForDead) {
   Processes processes(2);
   const std::vector<Rank> slots = {0, 1};
@@ -125,7 +125,7 @@ TEST(Node, AProcessThatDiesBeforeItJoinsIsFoundDead) {
   EXPECT_EQ(request.status.code(), StatusCode::kPeerLost);
 }
 
-// Answers of a process to a datagram of a communicator that it does not know.
+// Collects what a process answers to a datagram of a communicator that it does not know.
 class Answers : public ::testing::Test {
  protected:
   static constexpr std::uint32_t kUnknown = 77;
@@ -263,7 +263,7 @@ TEST(Node, ADeathThatOneCommunicatorFindsIsKnownToAll) {
   ASSERT_TRUE(processes.run_until([&] { return first.done; }, 2s));
   ASSERT_TRUE(processes.run_until([&] { return second.done; }, 1ms)) << "although it began later";
   EXPECT_THAT(second.status.c_str(), HasSubstr("rank 0 is dead")) << "its rank there";
-  // A new communicator knows from the start that the process is dead.
+  // A new communicator must know from the start that the process is dead, so its call ends at once.
   const auto c = processes.join(3, {0, 2});
   std::vector<float> of_c(100, 1.0f);
   EXPECT_TRUE(processes.all_reduce(0, *c[0], of_c).done);

@@ -1,4 +1,4 @@
-// Values that are not finite, and tensors with few elements or none.
+// Tests values that are not finite, and tensors with few elements or none.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -68,7 +68,7 @@ TEST_P(OddValue, EverywhereAndUnderLossNeitherCrashesNorHangs) {
   }
   run(0.3);
   for (std::size_t i = 0; i < kOddCount; ++i) {
-    // Every rank holds the same kind of value: ranks agree whatever the values are.
+    // All ranks must hold the same kind of value, finite or not.
     EXPECT_EQ(std::isnan(data_[0][i]), std::isnan(data_[1][i]));
     EXPECT_EQ(std::isinf(data_[0][i]), std::isinf(data_[2][i]));
   }
@@ -82,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Values(Delivery::Kind::exact, Delivery::Kind::bounded,
                                          Delivery::Kind::best_effort)));
 
-// The lossy average of 1, 2 and 3 without the contribution of one rank.
+// Returns the lossy average of 1, 2 and 3 without the contribution of `missing`.
 float average_without(Rank missing, Rank owner, Estimator estimator) {
   const std::array<float, 3> values = {1.0f, 2.0f, 3.0f};
   const float own = values[owner];
@@ -102,8 +102,8 @@ float average_without(Rank missing, Rank owner, Estimator estimator) {
 
 class NonFinite : public ::testing::TestWithParam<std::tuple<Estimator, Codec, Delivery::Kind>> {};
 
-// The tensors are in place and so large that none is copied. So a sum that must be formed again has
-// already overwritten an input.
+// The tensors are in place and too large to be copied. So when a sum must be formed again, results
+// have already overwritten an input.
 TEST_P(NonFinite, ContributionToAPacketCountsAsMissing) {
   constexpr std::size_t kCount = 300'000;
   const auto [estimator, codec, kind] = GetParam();
@@ -128,7 +128,7 @@ TEST_P(NonFinite, ContributionToAPacketCountsAsMissing) {
   EXPECT_EQ(requests[0]->report.non_finite, 2u);
   EXPECT_EQ(requests[1]->report.non_finite, 1u);
   EXPECT_EQ(requests[2]->report.non_finite, 0u);
-  // symmetric_ratio loses the owner's own contribution as often as links lose theirs.
+  // symmetric_ratio also drops the owner's own contribution, as often as links lose theirs.
   const std::uint64_t two = requests[0]->report.contributors.histogram[2];
   if (estimator == Estimator::symmetric_ratio) {
     EXPECT_GE(two, 2u);
@@ -156,8 +156,8 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Values(Codec::native, Codec::fp16, Codec::nvfp4),
                        ::testing::Values(Delivery::Kind::bounded, Delivery::Kind::best_effort)));
 
-// Estimators that scale by a link's realised rate count the packet as lost there, too. The link's
-// other packets stand for it, and the shard's mean is that of all contributions.
+// Estimators that use a link's realised rate count the packet as lost, so the link's other packets
+// stand for it.
 TEST(NonFiniteContribution, IsMadeUpForByTheOtherPacketsOfItsLink) {
   constexpr std::size_t kPackets = 4;
   constexpr std::size_t kShard = kPackets * 96;  // datagrams of 512 bytes
@@ -193,7 +193,6 @@ TEST(NonFiniteContribution, IsMadeUpForByTheOtherPacketsOfItsLink) {
   }
 }
 
-// Its own contribution is no exception.
 TEST(NonFiniteContribution, OfTheOwnerIsMadeUpForByItsOtherPackets) {
   constexpr std::size_t kShard = 4 * 96;
   EngineGroup group(GroupOptions{.size = 2, .datagram_bytes = 512});
@@ -218,7 +217,7 @@ TEST(NonFiniteContribution, OfTheOwnerIsMadeUpForByItsOtherPackets) {
   EXPECT_NEAR(sum / kShard, 3.0, 1e-5);
 }
 
-// A receiver sees only what a codec sends. No codec turns a value that is not finite into a number.
+// A receiver sees only the encoded values, so no codec may turn a non-finite value into a number.
 TEST(NonFiniteContribution, IsSeenThroughEveryCodec) {
   for (int i = 0; i < kCodecCount; ++i) {
     const auto codec = static_cast<Codec>(i);
@@ -244,7 +243,7 @@ TEST(NonFiniteContribution, IsSeenThroughEveryCodec) {
   }
 }
 
-// One call of three ranks whose first has a NaN at the front of its own shard and nothing else.
+// Makes one call of three ranks. Rank 0 has a NaN at the front of its own shard and nowhere else.
 template <typename T>
 class NonFiniteOf : public ::testing::Test {};
 using FloatingTypes = ::testing::Types<float, double, Half, BFloat16>;
@@ -256,7 +255,7 @@ TYPED_TEST(NonFiniteOf, EachTypeIsSeen) {
     std::array<std::vector<TypeParam>, 3> data;
     const auto requests = group.submit_all([&](Rank rank) {
       data[rank].assign(kOddCount, TypeParam{});
-      // All bits of a NaN, whatever the type.
+      // These bytes are a NaN in every type.
       if (rank == 0) std::memset(static_cast<void*>(data[rank].data()), 0xFF, sizeof(TypeParam));
       OperationSpec spec{.kind = OperationKind::all_reduce};
       spec.input = spec.output = std::span(data[rank]);
@@ -286,7 +285,7 @@ TEST(NonFiniteEverywhere, LeavesPacketsUntouched) {
             kOddCount);
 }
 
-// Each contribution is finite, so no rank had an infinity or a NaN.
+// Each contribution is finite, so the overflow of the sum must not count as non-finite input.
 TEST(NonFiniteSum, ThatOverflowsIsWhatItIs) {
   EngineGroup group(GroupOptions{.size = 2});
   std::array<std::vector<float>, 2> data;
@@ -302,7 +301,7 @@ TEST(NonFiniteSum, ThatOverflowsIsWhatItIs) {
   EXPECT_EQ(requests[0]->report.non_finite, 0u);
 }
 
-// The residual does not keep values that are not finite, so the next call is right again.
+// The residual must not keep non-finite values, so the next call is right again.
 TEST(NonFiniteResidual, DoesNotStay) {
   EngineGroup group(GroupOptions{.size = 2});
   std::array<std::vector<float>, 2> data;
@@ -355,7 +354,7 @@ TEST(WeightedAverage, IsTheMeanPerUnitAndIgnoresRanksWithoutUnits) {
   std::array<std::vector<float>, 3> data;
   const std::array<double, 3> weights = {2.0, 0.0, 6.0};
   const auto requests = group.submit_all([&](Rank rank) {
-    // Sums over 2, 0 and 6 units
+    // These are sums over 2, 0 and 6 units.
     data[rank].assign(5000, rank == 0 ? 4.0f : rank == 1 ? 0.0f : 20.0f);
     OperationSpec spec{.kind = OperationKind::all_reduce};
     spec.input = std::span(data[rank]);

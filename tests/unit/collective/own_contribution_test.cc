@@ -13,7 +13,7 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAreArray;
 
-// Rank 0 of two. Each owns half of 2,048 floats, in packets of 256.
+// Rank 0 of two ranks, each of which owns half of 2,048 floats in packets of 256.
 class ContributionOfOneOfTwo : public ::testing::Test {
  protected:
   ContributionOfOneOfTwo() {

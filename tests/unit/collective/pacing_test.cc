@@ -10,14 +10,14 @@ using namespace std::chrono_literals;
 constexpr congestion::Settings kFixed{.control = CongestionControl::fixed,
                                       .rate_bits_per_second = 8'000'000};
 
-// Slot 1 is this process, which has no window to itself.
+// Slot 1 is this process itself, so its path has no window.
 class PacingOfTwoPaths : public ::testing::Test {
  protected:
   PacingOfTwoPaths() {
     paths.meet(0).configure(16, 1ms);
     paths.meet(1);
   }
-  // A train of that many datagrams of 1,000 bytes.
+  // Makes a train of datagrams of 1,000 bytes.
   const protocol::TrainBuffer& train(Rank to, std::uint32_t datagrams) {
     buffer->start(to);
     for (std::uint32_t i = 0; i < datagrams; ++i) {

@@ -1,4 +1,4 @@
-// The longest datagrams that the paths of a process carry, on a network in virtual time.
+// Tests how long datagrams may be on each path of a process, in virtual time.
 #include "collective/path_sizes.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ class NodeSizes : public ::testing::Test {
     members = processes.join(1, {0, 1, 2});
   }
 
-  // Returns how long an all_reduce takes.
+  // Makes an all_reduce and returns its duration.
   Duration all_reduce() {
     std::vector<std::vector<float>> data(3, std::vector<float>(30'000, 1.0f));
     std::vector<const Request*> requests;
@@ -41,7 +41,7 @@ class NodeSizes : public ::testing::Test {
     for (const auto& result : data) EXPECT_THAT(result, Each(3.0f));
     return processes.now() - start;
   }
-  // Lets ranks ask each other, a hundred times at most.
+  // Lets ranks ask each other for sizes, a hundred times at most.
   void ask_until(const std::function<bool()>& done) {
     for (int i = 0; i < 100 && !done(); ++i) {
       for (Rank slot = 0; slot < 3; ++slot) {
@@ -72,12 +72,12 @@ class NodeSizes : public ::testing::Test {
   std::vector<Member*> members;
 };
 
-// W-15
+// Datagrams for a narrower path are cut into pieces (W-15).
 TEST_F(NodeSizes, APathThatBecomesNarrowCarriesDatagramsInPieces) {
   all_reduce();
   const Duration normal = all_reduce();
   EXPECT_EQ(bytes(0, 1), 1472u);
-  // Until the first report of a path, the path is not known to carry more than the base size.
+  // A path counts as no wider than the base size until its first report.
   const std::uint64_t cut_at_first = processes[0].sizes().counters().datagrams_cut;
   const std::uint64_t cut_at_first_by_2 = processes[2].sizes().counters().datagrams_cut;
   carries = 1272;
@@ -112,8 +112,8 @@ TEST_F(NodeSizes, APathMayCarryLessThanTheBase) {
   EXPECT_EQ(bytes(0, 1), 952u);
 }
 
-// The path has become narrower since the communicator was made. Until that is known, datagrams of
-// the base size are lost.
+// The path has become narrower than the base size since the communicator was made. Datagrams of the
+// base size are lost until both ends know that.
 TEST_F(NodeSizes, APathMayBecomeNarrowerThanTheBase) {
   all_reduce();
   carries = 700;
@@ -125,7 +125,7 @@ TEST_F(NodeSizes, APathMayBecomeNarrowerThanTheBase) {
   EXPECT_EQ(lost, lost_before);
 }
 
-// The datagram that told the peer may have been lost, and no other rank can tell it.
+// The datagram that told a peer may be lost, and no other rank can tell the peer.
 TEST_F(NodeSizes, ARankThatLeavesMakesSureThatPeersKnowItsSize) {
   EXPECT_TRUE(members[0]->all_know_size()) << "ranks have not asked each other";
   bool mute = true;
@@ -183,7 +183,7 @@ TEST_F(NodeSizes, AnUnknownProcessIsNotAnswered) {
   EXPECT_EQ(processes[0].refused()[static_cast<int>(wire::Refusal::epoch)], 1u);
 }
 
-// What a process answers to datagrams about sizes, whoever its members are.
+// Tests what a process answers to datagrams about sizes that are for none of its members.
 class PathSizesOfNoMember : public ::testing::Test {
  protected:
   using Role = wire::Size::Role;

@@ -1,5 +1,5 @@
-// Operations whose elements are encoded, summed and decoded by a source and a sink, chunk by chunk
-// and late. All bits are those of the same operation that the library does by itself.
+// Tests operations whose source and sink encode, sum and decode elements, chunk by chunk and late.
+// All bits must be those of the same operation by the library alone.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,8 +36,8 @@ struct PayloadCase {
   CollectiveOptions options;
   double loss = 0.0;
   bool multicast = false;
-  // If not 0, chunks are encoded and used at drawn times, and calls of a lossless class are
-  // repaired over a network that also doubles, damages and overtakes.
+  // If not 0, chunks are encoded and used at random times, and calls of a lossless class run over a
+  // network that also doubles, damages and overtakes.
   std::uint64_t seed = 0;
 };
 
@@ -60,8 +60,7 @@ GroupOptions network_of(const PayloadCase& example) {
   return options;
 }
 
-// The tensors of one rank, of any type. They hold patterns of 16 bits that are small floats in all
-// types.
+// The tensors of one rank, of any type. Their 16-bit patterns are small floats in all types.
 struct Tensors {
   std::vector<std::byte> input;
   std::vector<std::byte> output;
@@ -99,7 +98,7 @@ class PayloadCall {
     return spec;
   }
 
-  // An operation whose tensors have no memory.
+  // Returns an operation whose tensors have no memory.
   OperationSpec spec_elsewhere(Rank rank, HostPayload& payload) {
     OperationSpec spec = spec_of(rank);
     spec.input.data = nullptr;
@@ -136,8 +135,8 @@ class PayloadCall {
     for (const Request* request : requests) ASSERT_TRUE(request->status.ok());
   }
 
-  // Runs the calls. Ranks from `first` on encode elsewhere: at each step they encode one more
-  // chunk, and use one.
+  // Runs the calls. Ranks from `first` on use a payload: at each step they encode one chunk and use
+  // one.
   void run_elsewhere(Rank first = 0) {
     std::vector<std::unique_ptr<HostPayload>> payloads;
     std::vector<std::deque<PayloadChunk>> to_encode(case_.size);
@@ -174,8 +173,8 @@ class PayloadCall {
   const Tensors& tensors(Rank rank) const { return tensors_[rank]; }
 
  private:
-  // Returns true if a rank encodes (0) or uses (1) a chunk at this step. That is at each step or,
-  // if drawn, at every 1st to 64th.
+  // Returns true if a rank encodes (0) or uses (1) a chunk at this step. With a seed, it does so at
+  // every 1st to 64th step.
   bool is_time(int step, Rank rank, std::uint32_t what) const {
     if (case_.seed == 0) return true;
     const auto pace = keyed_hash(case_.seed, 0, 1, rank, what) % 7;
@@ -191,7 +190,7 @@ class PayloadCall {
       const std::uint64_t draw = draws();
       std::byte* at = bytes.data() + i * element;
       std::memcpy(at, &draw, element);
-      // No NaN, no infinity, and near 1.
+      // Values must be finite and near 1.
       if (case_.dtype == DataType::f32) {
         const float value = static_cast<float>(to_unit(draw) - 0.3);
         std::memcpy(at, &value, element);
@@ -205,8 +204,7 @@ class PayloadCall {
     }
   }
 
-  // Copies a rank's own data to its place. An operation does this by itself, but leaves it to the
-  // payload if that encodes elsewhere.
+  // Copies a rank's own data to its place. The library leaves that copy to a payload.
   void place_own(Rank rank) {
     Tensors& own = tensors_[rank];
     const std::size_t bytes = own.input.size();
@@ -249,7 +247,7 @@ std::vector<PayloadCase> payload_cases() {
     std::string name = codec;
     std::replace_if(
         name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
-    // The usual tests take each codec in one of the two classes.
+    // Usual runs test each codec in only one of the two classes.
     const bool both = testing::kTakesAll;
     const bool exactly = cases.size() % 2 == 0;
     if (both || exactly) cases.push_back({.name = "all_reduce_" + name, .options = with(codec)});
@@ -328,7 +326,7 @@ std::vector<PayloadCase> payload_cases() {
 INSTANTIATE_TEST_SUITE_P(Cases, PayloadEverywhere, ::testing::ValuesIn(payload_cases()),
                          [](const auto& example) { return example.param.name; });
 
-// Calls of any kind, with sources and sinks at any pace, on any of the ranks.
+// Draws a call of any kind, with sources and sinks at any pace on any ranks.
 PayloadCase drawn_case(std::uint64_t seed) {
   const auto draw = [&](std::uint32_t what, std::uint64_t below) {
     return keyed_hash(seed, what, 0, 0, 0) % below;
@@ -407,7 +405,7 @@ class Faulty final : public PayloadSource, public PayloadSink {
   HostPayload& good_;
 };
 
-// An all_reduce of three ranks, of which rank 0 encodes elsewhere.
+// An all_reduce of three ranks, in which rank 0 has a faulty payload.
 class PayloadFault : public ::testing::Test {
  protected:
   void start(Delivery delivery = exact(1s)) {
@@ -423,7 +421,7 @@ class PayloadFault : public ::testing::Test {
     }
     requests_.push_back(&call_.group().submit(rank, spec));
   }
-  // Encodes all but the last `withheld` chunks, and uses whatever comes, until rank 0 is done.
+  // Encodes all but the last `withheld` chunks, and uses all that come, until rank 0 is done.
   void run(std::size_t withheld = 0) {
     const auto chunks = host_.chunks();
     for (std::size_t i = 0; i + withheld < chunks.size(); ++i) host_.encode(chunks[i]);
@@ -459,7 +457,7 @@ TEST_F(PayloadFault, AChunkThatIsNeverEncodedIsNamedAtTheDeadline) {
   EXPECT_THAT(text(),
               HasSubstr("payload source has not encoded chunk " + std::to_string(last.index) +
                         " of the contribution to rank " + std::to_string(last.owner)));
-  // The others blame the rank that kept them waiting.
+  // The others must blame rank 0, which kept them waiting.
   ASSERT_TRUE(call_.group().run(requests_));
   EXPECT_THAT(text(last.owner), HasSubstr("rank 0"));
 }
@@ -512,7 +510,8 @@ TEST_F(PayloadFault, ASourceThatRefusesFailsTheCallBeforeAnythingIsSent) {
   EXPECT_EQ(call_.group().engine(0).endpoint().counters().data_sent, 0u);
 }
 
-// The rank whose source fails is there: its peers hear of a failed call, and of no lost rank.
+// Rank 0 is alive though its source fails. So peers must hear of a failed call, and not of a lost
+// rank.
 TEST_F(PayloadFault, WhateverCodeASourceGivesPeersHearOfAFailedCall) {
   for (int code = 1; code <= static_cast<int>(StatusCode::kInternal); ++code) {
     faulty_.refuses_with = static_cast<StatusCode>(code);

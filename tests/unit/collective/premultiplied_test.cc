@@ -47,7 +47,7 @@ std::vector<TypedTensor> inputs_of(const Premultiplied& job) {
   return inputs;
 }
 
-// Results of all ranks.
+// Runs the call on all ranks and returns their results.
 std::vector<TypedTensor> run(const Premultiplied& job, std::vector<TypedTensor> inputs,
                              bool by_operation) {
   GroupOptions network{.size = kMultipliers};

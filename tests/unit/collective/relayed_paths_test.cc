@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Slots 1 and 2 lie behind slot 0, which passes on a megabyte a second, and slot 3 does not.
+// Slot 0 relays to slots 1 and 2, a megabyte a second. Slot 3 has a path of its own.
 class RelayedPathsOfTwo : public ::testing::Test {
  protected:
   RelayedPathsOfTwo() {

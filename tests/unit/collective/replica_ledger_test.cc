@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Three ranks with 128 elements each, in blocks of 64: rank 1's view.
+// The ledger of rank 1 of three, each with 128 elements in blocks of 64.
 ReplicaLedger ledger_of(std::uint32_t age_max) {
   return ReplicaLedger(
       {.self = 1, .size = 3, .elements = 384, .packet_elements = 64, .age_max = age_max});
@@ -28,7 +28,7 @@ Status broadcast(ReplicaLedger& ledger, std::initializer_list<Arrival> arrivals)
 }
 
 TEST(ReplicaLedger, HasABitForEachBlockOfTheOthers) {
-  // 300 elements in blocks of 60: shards of 128, 128 and 44.
+  // 300 elements in blocks of 60 make shards of 128, 128 and 44.
   ReplicaLedger ledger({.self = 0, .size = 3, .elements = 300, .packet_elements = 60});
   const BroadcastLedger* bits = ledger.begin_broadcast();
   EXPECT_EQ(bits->required[0].size(), 0u);
@@ -90,7 +90,7 @@ TEST(ReplicaLedger, CountsDemandedBlocksThatArrive) {
   ASSERT_TRUE(broadcast(ledger, {{0, 0}, {0, 1}, {2, 0}, {2, 1}}).ok());
   EXPECT_EQ(ledger.blocks_refreshed(), 4u);
   ASSERT_TRUE(broadcast(ledger, {{0, 0}}).ok());
-  // Does not count the block that came without being requested.
+  // The block that came without being requested must not count.
   EXPECT_EQ(ledger.blocks_refreshed(), 4u);
   EXPECT_EQ(ledger.age_max_seen(), 1u);
 }

@@ -15,7 +15,7 @@ TEST(AddContributors, WeighsMeansByPackets) {
   EXPECT_THAT(all.histogram, ElementsAre(0u, 2u, 14u));
 }
 
-// A rank that owns nothing of a part reports all ranks, and no packets.
+// A rank that owns nothing of a part lists all ranks in its report, but no packets.
 TEST(AddContributors, APartWithoutPacketsCountsForNothing) {
   const ContributorStats empty{2, 2.0, {0, 0, 0}};
   ContributorStats all;

@@ -1,4 +1,4 @@
-// Which ranks share a site.
+// Tests which ranks share a site.
 #include "collective/site_map.h"
 
 #include <gmock/gmock.h>

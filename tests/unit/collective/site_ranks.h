@@ -1,4 +1,4 @@
-// Ranks of several sites, whose collectives go inside sites and between them, in virtual time.
+// Ranks of several sites that make calls by sites, in virtual time.
 #pragma once
 
 #include <array>
@@ -34,14 +34,14 @@ class SiteRanks {
   int size() const { return static_cast<int>(maps_.size()); }
   Processes& processes() { return processes_; }
   const SiteMap& map(Rank rank) const { return maps_[rank]; }
-  // The tier of the communicator to which the datagram belongs.
+  // Returns the tier of the communicator that sent the datagram.
   static Tier tier_of(ByteSpan datagram) {
     wire::Prefix prefix;
     (void)wire::decode_prefix(datagram, nullptr, prefix);
     return static_cast<Tier>(prefix.epoch / kEpochs - 1);
   }
 
-  // One call on every rank that is not stopped.
+  // One call on one rank.
   struct Call {
     std::unique_ptr<HierarchicalCall> hops;
     std::vector<std::pair<HierarchicalCall::Leg*, std::unique_ptr<Request>>> legs;  // in progress

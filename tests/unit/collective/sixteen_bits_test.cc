@@ -34,7 +34,7 @@ std::size_t output_count(OperationKind kind) {
   return kind == OperationKind::reduce_scatter ? 4000 : 12000;
 }
 
-// Sums the same values in every type: those that `narrow` holds exactly.
+// Runs the call in type `dtype` on values that `narrow` holds exactly, and returns the results.
 std::vector<TypedTensor> results(const SixteenBitJob& job, DataType narrow, DataType dtype) {
   GroupOptions network{.size = kHalfRanks};
   network.faults.loss = job.loss;
@@ -110,7 +110,7 @@ TEST_P(SixteenBitCodec, MovedElementsAreThoseOfFloats) {
   expect_rounded_floats({.kind = OperationKind::all_to_all, .options = options()});
 }
 
-// Tests both halves: the spread half encodes values that the first half has rounded.
+// The spread half encodes values that the reduce half has rounded, so both halves are tested.
 TEST_P(SixteenBitCodec, AllRanksHoldTheSameSum) {
   SixteenBitJob job{.kind = OperationKind::all_reduce, .options = options(ReduceOp::avg)};
   job.options.spread_codec = parse_codec("bf16").value();

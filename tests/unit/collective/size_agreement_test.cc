@@ -11,7 +11,7 @@ using ::testing::IsEmpty;
 
 constexpr auto kNobodyIsGone = [](Rank) { return false; };
 
-// Rank 1 of three.
+// The agreement as rank 1 of three sees it.
 class SizeAgreementOfThree : public ::testing::Test {
  protected:
   std::vector<Rank> questions() {

@@ -1,4 +1,4 @@
-// Where a call is cut, and how its slices' reports are combined.
+// Tests where a call is cut into slices, and how the slices' reports are combined.
 #include "collective/sliced_call.h"
 
 #include <gmock/gmock.h>
@@ -93,7 +93,7 @@ TEST_F(Sliced, OnlyWhatIsLargeAndMayBeCutIsCut) {
   EXPECT_EQ(slices(spec), 1u);
 }
 
-// Slices of 2,048 and of 3,000 elements.
+// Reports of two slices, of 2,048 and of 3,000 elements.
 struct Merged : ::testing::Test {
   Merged() {
     for (Request& part : parts) {

@@ -1,5 +1,5 @@
-// Stand-ins that hold the places of collectives that may yet come. Later collectives go on
-// meanwhile.
+// Stand-ins hold the places of collectives that may come later. Later collectives must not wait for
+// them.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -30,7 +30,7 @@ OperationSpec holding(OperationSpec spec) {
   return spec;
 }
 
-// Ranks whose tensors for several places are in one memory.
+// Three ranks with a tensor for each of several places.
 class StandIn : public ::testing::Test {
  protected:
   static constexpr std::size_t kElements = 20'000;
@@ -80,8 +80,8 @@ TEST_F(StandIn, ACallReplacesItAfterLaterOnesAreOver) {
   EXPECT_TRUE(group_.settle());
 }
 
-// No room is left for further rounds, and calls wait for some. One that replaces a stand-in needs
-// no room, and so waits for none of them.
+// No room is left for further rounds, so calls wait. A call that replaces a stand-in uses that
+// one's room and does not wait.
 TEST_F(StandIn, ACallReplacesItBeforeThoseThatWaitForRoom) {
   constexpr std::uint64_t kLast = limits::kOpenCollectivesMax + 2;
   std::vector<Request*> held;
@@ -90,7 +90,7 @@ TEST_F(StandIn, ACallReplacesItBeforeThoseThatWaitForRoom) {
   std::vector<Request*> first = {start(0, 0), start(1, 0), start(2, 0)};
   ASSERT_TRUE(group_.run(first, 1s));
   expect_sum(0, 0);
-  // The next to last is still queued.
+  // The call for the next to last place is still queued.
   std::vector<Request*> queued = {start(0, kLast - 1), start(1, kLast - 1), start(2, kLast - 1)};
   EXPECT_TRUE(held.back()->done);
   for (std::uint64_t place = 1; place + 1 < kLast; ++place) end(0, held[place]);
@@ -117,9 +117,9 @@ TEST_F(StandIn, HearsThatRanksDiffer) {
   EXPECT_TRUE(group_.settle());
 }
 
-// Each rank holds some places. Then it starts the calls there, as others have from the beginning;
-// or all end them, since the calls went another way. Each rank comes to this in an order of its
-// own.
+// Each rank first holds some places. Later it starts the calls there, as others did at once; or all
+// ranks end the stand-ins, since those calls went another way. Each rank does this in an order of
+// its own.
 TEST_F(StandIn, AnyMixtureIsRight) {
   for (int seed = 0; seed < testing::seeds(20, 2'000); ++seed) {
     SCOPED_TRACE(seed);

@@ -1,4 +1,4 @@
-// Blocks of different lengths, operations in place, and errors in either.
+// Tests blocks of different lengths, operations in place, and errors of both.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -17,7 +17,7 @@ using testing::GroupOptions;
 
 constexpr float kUntouched = -7.0f;
 
-// Draws from one key, in order.
+// Random numbers from one key.
 class Draws {
  public:
   explicit Draws(std::uint64_t seed) : seed_(seed) {}
@@ -28,7 +28,7 @@ class Draws {
   std::uint32_t next_ = 0;
 };
 
-// The blocks of one buffer: now and then empty, with gaps, in any order.
+// The blocks of one buffer. Some are empty, they may have gaps, and their order is random.
 struct Layout {
   std::vector<std::size_t> counts;
   std::vector<std::size_t> displacements;
@@ -124,7 +124,7 @@ Side reduce_scatter(Draws& draws, Rank self, const std::vector<std::size_t>& cou
   return side;
 }
 
-// `matrix`: number of elements that each rank sends each.
+// matrix[i][j] is the number of elements that rank i sends to rank j.
 Side all_to_all(Draws& draws, Rank self, const std::vector<std::vector<std::size_t>>& matrix) {
   Side side;
   const std::size_t size = matrix.size();
@@ -165,8 +165,7 @@ std::vector<Side> draw_sides(Draws& draws, int size) {
   return sides;
 }
 
-// Makes one call after the other on one group, so that anything that a call leaves behind meets the
-// next.
+// Makes all calls on one group, so that a call sees whatever earlier ones left behind.
 void run_cases(std::uint64_t seed, int cases, double loss) {
   Draws draws(seed);
   GroupOptions options{.size = static_cast<int>(1 + draws.below(5))};

@@ -140,8 +140,8 @@ TEST_F(Validate, DeadlinesAndBoundsOutsideTheirRange) {
 }
 
 TEST_F(Validate, Weights) {
-  // Weights outside the range of float32 would arrive as 0, or every peer would refuse them. Near
-  // the ends of that range, their reciprocals lie outside.
+  // Weights outside float32's range would arrive as 0, or peers would refuse them. Near the range's
+  // ends, reciprocals of weights lie outside.
   for (const double weight :
        {-1.0, std::nan(""), std::numeric_limits<double>::infinity(), 1e300, 1e-300, 1e38, 1e-42}) {
     OperationSpec s = all_reduce();
@@ -260,8 +260,8 @@ TEST_F(Validate, ControlVariateOfAnotherSize) {
   expect_invalid(s, {"control_variate"});
 }
 
-// The control variate is added to the result in float32. If the result has another type, that would
-// write past its end.
+// The control variate is added to the result in float32, which would write past the end of another
+// type.
 TEST_F(Validate, ControlVariateOfAnotherTypeThanTheTensor) {
   for (const DataType dtype : {DataType::bf16, DataType::f64}) {
     OperationSpec s = spec(OperationKind::all_reduce, 100, 100);

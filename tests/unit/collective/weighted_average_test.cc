@@ -52,12 +52,12 @@ std::string describe(const Setting& setting) {
          " " + std::string(to_string(setting.estimator)) + " " + to_string(setting.codec);
 }
 
-// The value that each unit of work of every rank gives.
+// Returns the value that each unit of work gives, which is the same on all ranks.
 double per_unit(std::size_t element) {
   return 2.0 + std::sin(static_cast<double>(element));
 }
 
-// One call in which rank i contributes the sum over its units.
+// One call in which each rank contributes the sum over its units.
 class WeightedCall {
  public:
   explicit WeightedCall(const Setting& setting) : setting_(setting), group_(network(setting)) {
@@ -95,7 +95,7 @@ class WeightedCall {
   }
 
   const CollectiveReport& report(Rank rank) const { return requests_[rank]->report; }
-  // The shard that this rank reduced, and its values without loss.
+  // Returns the shard that this rank reduced.
   std::span<const float> shard(Rank owner) const {
     const bool alone = setting_.kind == OperationKind::reduce_scatter;
     return std::span(outputs_[owner]).subspan(alone ? 0 : owner * kWeightedShard, kWeightedShard);
@@ -130,8 +130,8 @@ void for_each_setting(Check check) {
   }
 }
 
-// Ranks agree on what a unit of work gives. These estimators then give exactly that, whatever was
-// lost.
+// All units of work give the same value here. Returns true if the estimator then gives exactly that
+// value, whatever was lost.
 bool reproduces_a_common_mean(const Setting& setting, Rank owner) {
   if (setting.delivery == Delivery::Kind::exact) return true;
   switch (setting.estimator) {
@@ -157,7 +157,7 @@ TEST(WeightedAverageUnderLoss, IsTheCommonMeanPerUnitInEveryClassAndReduction) {
       for (std::size_t i = 0; i < kWeightedShard; ++i) {
         const float value = call.shard(owner)[i];
         zeros += value == 0.0f;
-        // NaN must not pass for the smaller of two.
+        // NaN counts as a large error, because fmax() would ignore it.
         if (value != 0.0f)
           worst = std::fmax(worst,
                             std::isnan(value) ? 1e9 : std::abs(value / call.truth(owner, i) - 1));
@@ -168,7 +168,7 @@ TEST(WeightedAverageUnderLoss, IsTheCommonMeanPerUnitInEveryClassAndReduction) {
   });
 }
 
-// Mean over the shard relative to the loss-free one.
+// Returns the shard's mean relative to that without loss.
 double recovered(const WeightedCall& call, Rank owner) {
   double got = 0.0;
   double want = 0.0;
@@ -179,7 +179,7 @@ double recovered(const WeightedCall& call, Rank owner) {
   return got / want;
 }
 
-// The weights of one link total n. So a whole shard of one value is summed exactly, however work is
+// The weights of one link sum up to n, so a shard of equal values is summed exactly however work is
 // divided.
 TEST(WeightedAverageUnderLoss, HorvitzThompsonSumsAShardExactly) {
   for (const OperationKind kind : kReductions) {
@@ -204,7 +204,7 @@ TEST(WeightedAverageUnderLoss, ZeroFillLosesTheUnitsThatWereLost) {
 }
 
 TEST(WeightedAverageUnderLoss, CodecsThatScaleBlocksKeepTheWeights) {
-  // Bound: rms error of the format on values of one magnitude, relative to them.
+  // The bound is the format's relative rms error on values of one magnitude.
   for (const auto& [text, bound] : {std::pair{"int8", 0.01},
                                     {"fp8_e4m3_block", 0.04},
                                     {"mxfp8_e4m3", 0.04},
@@ -290,8 +290,8 @@ TEST(WeightedAverage, ARankWithoutUnitsKeepsItsResidual) {
   EXPECT_NE(call.residual(1), std::vector<float>(kWeightedCount, 0.125f));
 }
 
-// Rank 1 has units for the shards of 0 and 2, but none for its own. Rank 3 has units for all shards
-// but one.
+// Rank 1 has units for the shards of ranks 0 and 2, but none for its own. Rank 3 lacks units for
+// one shard.
 TEST(WeightedAverage, AResidualIsPaidToTheOwnersForWhomThereAreUnits) {
   const std::array<Weights, kRanks> by_owner = {
       {{1, 1, 1, 1}, {12, 0, 12, 0}, {0, 0, 0, 0}, {5, 5, 0, 5}}};
@@ -325,7 +325,7 @@ TEST(WeightedAverage, AResidualIsPaidToTheOwnersForWhomThereAreUnits) {
   }
 }
 
-// Sums of 12, 1 and 3 units; rank 2 did nothing, and its buffer holds anything.
+// The buffers hold sums of 12, 1 and 3 units. Rank 2 did nothing, and its buffer holds an infinity.
 TEST(WeightedAverage, WorksForSixteenBits) {
   constexpr std::array<std::uint16_t, kRanks> kBrain = {0x4140, 0x3F80, 0x7F80, 0x4040};
   constexpr std::array<std::uint16_t, kRanks> kHalf = {0x4A00, 0x3C00, 0x7C00, 0x4200};

@@ -23,7 +23,6 @@ Group make_group(int size, const Options& options = {}) {
   return std::move(*group);
 }
 
-// Runs `body` for every rank on a thread of its own.
 template <typename Body>
 void on_all(Group& group, Body&& body) {
   std::vector<std::thread> threads;
@@ -132,7 +131,7 @@ TEST(CommunicatorAsync, FinishesWhileNobodyWaits) {
   std::vector<float> b(1000, 2.0f);
   Work first = group[0]->all_reduce_async(std::span(a));
   Work second = group[1]->all_reduce_async(std::span(b));
-  // The background threads drive
+  // Background threads drive the calls meanwhile.
   while (!first.done() || !second.done()) std::this_thread::yield();
   EXPECT_THAT(a, Each(3.0f));
   EXPECT_THAT(b, Each(3.0f));
@@ -250,7 +249,7 @@ TEST(CommunicatorLife, ClosingCancelsWhatIsInFlight) {
   EXPECT_EQ(outcome.status().code(), StatusCode::kCancelled);
 }
 
-// The counter `name` of a rank.
+// Returns the rank's counter `name`.
 std::uint64_t counter(const Communicator& communicator, std::string_view name) {
   for (const auto& [key, count] : communicator.counters()) {
     if (key == name) return count;

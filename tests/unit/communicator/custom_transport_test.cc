@@ -28,7 +28,7 @@ using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-// Datagrams that wait for one rank.
+// The datagrams that wait for one rank.
 struct Queue {
   struct Datagram {
     Rank from;
@@ -121,7 +121,7 @@ std::vector<std::shared_ptr<Queue>> queues_of(int size) {
 using Created = Result<std::unique_ptr<Communicator>>;
 using Make = std::function<std::unique_ptr<DatagramTransport>(Rank)>;
 
-// Calls `body` with each rank's communicator, or with the error, on one thread for each rank.
+// Runs each rank on a thread of its own and calls `body` with its communicator, or the error.
 void on_ranks(int size, const Make& make, const std::function<void(Created)>& body,
               const std::function<void(Rank, Options&)>& change = nullptr) {
   Options options;
@@ -167,7 +167,7 @@ TEST(CustomTransport, CarriesExactAndLossyCallsWhereItLosesDatagrams) {
   EXPECT_EQ(QueueTransport::destroyed, before + kSize);
 }
 
-// Data that pass through the caller's transport are sealed: their payloads appear nowhere.
+// Payloads must not appear in clear in datagrams that pass through the caller's transport.
 TEST(CustomTransport, CarriesSealedDatagramsWhereThereIsASecret) {
   constexpr int kSize = 3;
   const auto queues = queues_of(kSize);

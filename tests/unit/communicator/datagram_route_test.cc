@@ -1,4 +1,5 @@
-// Communicators with several lanes: threads over UDP on loopback, each with sockets of its own.
+// Tests communicators with several lanes. Ranks are threads over UDP on loopback, each with sockets
+// of its own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -82,7 +83,7 @@ class Lanes : public ::testing::Test {
   LanesGroup group_;
 };
 
-// WIRE 7.19. Wherever a tensor is cut, floats are summed in the order of the ranks.
+// Floats must be summed in rank order wherever a tensor is cut (WIRE 7.19).
 TEST_F(Lanes, ResultsAreTheBitsOfOneLane) {
   std::array<std::vector<float>, 2> results;
   for (const int lanes : {1, 3}) {
@@ -121,7 +122,7 @@ TEST_F(Lanes, EachCarriesItsSliceAndTheReportHasAll) {
     for (const PeerReport& peer : report->peers) reported += peer.sent;
     EXPECT_EQ(reported, sent);
     EXPECT_EQ(report->lanes, 3u);
-    // 2 (N - 1) / N of the tensor, with headers.
+    // A rank sends 2 (N - 1) / N of the tensor, and headers.
     EXPECT_GT(report->bytes_sent, 4 * kLarge * sizeof(float) / 3);
   });
 }
@@ -164,7 +165,6 @@ TEST_F(Lanes, AllGatherAndBroadcastAreCutToo) {
   });
 }
 
-// Losses differ from lane to lane; the report counts those of all.
 TEST_F(Lanes, LossyCallsReportTheLossOfAllLanes) {
   Options lossy = options(2);
   lossy.faults.loss = 0.1;
@@ -231,7 +231,7 @@ TEST_F(Lanes, ACallbackMayStartTheNextCallAndMayNotWait) {
   });
 }
 
-// A call that fails on every rank leaves the lanes in step.
+// A call that fails on every rank must leave all lanes with the same next number.
 TEST_F(Lanes, AFailedSliceFailsTheCallByNameAndTheNextOneGoesOn) {
   meet(options(2));
   on_all([&](int rank) {
@@ -281,7 +281,7 @@ TEST_F(Lanes, AbortEndsCallsOnAllOfThem) {
   EXPECT_EQ(at(0).all_reduce(std::span(data)).status().code(), StatusCode::kCancelled);
 }
 
-// On a busy machine the peers may cancel them.
+// A call may also be cancelled, if a peer on a busy machine ends first.
 TEST_F(Lanes, OpenCallsEndWithTheCommunicator) {
   meet(options(2));
   on_all([&](int rank) {
@@ -337,7 +337,7 @@ TEST_F(Lanes, PartsOfAGroupHaveTheLanesOfTheWhole) {
   });
 }
 
-// Each lane finds out by itself that the rank is dead. Lossy calls go on without it.
+// Each lane must find out by itself that the rank is dead. Lossy calls go on without that rank.
 TEST_F(Lanes, ADeadRankIsLeftOutOnEveryLane) {
   Options hasty = options(2);
   hasty.peer_timeout = 500ms;
@@ -357,8 +357,8 @@ TEST_F(Lanes, ADeadRankIsLeftOutOnEveryLane) {
   });
 }
 
-// Two groups of a process share the sockets of its lanes. Each lane has keys of its own for a pair
-// of processes.
+// Two groups of a process share its lanes' sockets. Each lane has keys of its own for a pair of
+// processes.
 TEST_F(Lanes, SealedGroupsShareThem) {
   Options sealed = options(2);
   sealed.secret = secret_digits('7');
@@ -379,7 +379,7 @@ TEST_F(Lanes, SealedGroupsShareThem) {
     EXPECT_TRUE(all_are(data, 3.0f));
   };
   on_all([&](int rank) { all_reduce(at(rank)); });
-  // The sockets count bytes, whichever group sent them.
+  // A socket counts the bytes of all groups.
   std::uint64_t bytes = 0;
   for (const auto& one : second) bytes += counters_of(*one).at("lane1_bytes_sent");
   EXPECT_GT(bytes, kLarge * sizeof(float));
@@ -414,7 +414,7 @@ TEST_F(Lanes, WhatCannotHaveThemIsRefusedOrHasOne) {
   EXPECT_EQ(inproc->front()->options().lanes, 1);
 }
 
-// Another socket has the second port of rank 0.
+// Rank 0's second port is taken by another socket.
 TEST_F(Lanes, ARankWithoutASocketIsEverybodysErrorByName) {
   const int taken = ::socket(AF_INET, SOCK_DGRAM, 0);
   sockaddr_in address{};
@@ -434,7 +434,7 @@ TEST_F(Lanes, ARankWithoutASocketIsEverybodysErrorByName) {
   ::close(taken);
 }
 
-// Memory that connects all ranks is faster than further sockets would be.
+// Memory that connects all ranks is faster than further sockets, so no further lane is opened.
 TEST_F(Lanes, RanksThatShareMemoryHaveOne) {
   Options shared = options(2);
   shared.transport = TransportKind::mixed;
@@ -449,7 +449,7 @@ TEST_F(Lanes, RanksThatShareMemoryHaveOne) {
   });
 }
 
-// All lanes share one line of 80 Mb/s. From each rank, 2 (N - 1) / N of the tensor's 3.2 MB leave.
+// All lanes share one line of 80 Mb/s, and 2 (N - 1) / N of 3.2 MB leave each rank.
 TEST_F(Lanes, PacedOnesHaveOneRateTogether) {
   std::array<Duration, 2> times{};
   for (const int lanes : {1, 3}) {

@@ -1,5 +1,5 @@
-// Default options in braces: `{}` in the place of the options always means the options, for every
-// collective, blocking and asynchronous.
+// `{}` in the place of the options must mean the default options, for every collective, blocking
+// and asynchronous.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -17,7 +17,7 @@ void expect_ok(const Result<CollectiveReport>& report) {
   EXPECT_TRUE(report.ok()) << report.status().c_str();
 }
 
-// Rank 0 and rank 1 make the same calls in the same order.
+// Makes every call once, in the same order on both ranks.
 void call_everything(Communicator& communicator) {
   std::vector<float> one(4, 1.0f);
   std::vector<float> two(8, 1.0f);

@@ -1,5 +1,5 @@
-// Every public function in the child of a fork: it says "forked" or does nothing, and returns at
-// once. The parent's group goes on.
+// In the child of a fork, every public function must say "forked" or do nothing, and return at
+// once. The parent's group must go on.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Objects of rank 0 from before the fork.
+// Objects of rank 0 that existed before the fork.
 struct Held {
   std::vector<float> memory = std::vector<float>(1000, 1.0f);
   std::vector<float> parameters = std::vector<float>(1000);

@@ -1,5 +1,5 @@
-// Late work: which values it adds to which shard, and with which weight. First from reports made by
-// hand, then through a communicator and a replica that lose exactly the named packets.
+// Tests which values late work adds to which shard, and with which weight: first with reports made
+// by hand, then through a communicator and a replica that lose exactly the named packets.
 #include "leeway/late_work.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ using ::testing::ElementsAre;
 constexpr std::size_t kShard = 64;  // elements: the least that an owner of an even split can have
 constexpr std::size_t kCount = 3 * kShard;
 
-// A report of rank 1 of three.
+// Returns a report of rank 1 of three, whose contributions `owners` missed.
 CollectiveReport missed_by(std::initializer_list<Rank> owners) {
   CollectiveReport report;
   report.owners = 3;
@@ -35,7 +35,7 @@ CollectiveReport missed_by(std::initializer_list<Rank> owners) {
 
 class LateWorkOfOneRank : public ::testing::Test {
  protected:
-  // One step with `value` everywhere. Returns the options with which it would be reduced.
+  // Adds late work to a gradient of `value` everywhere. Returns the options for reducing it.
   CollectiveOptions step(float value, double weight) {
     gradient_.assign(kCount, value);
     CollectiveOptions options{.op = ReduceOp::avg, .weight = weight};
@@ -106,7 +106,7 @@ TEST_F(LateWorkOfOneRank, GoesOutAloneWhereNothingNewWasFinished) {
   EXPECT_THAT(shard(0), Each(1.0f));
 }
 
-// The next call of so small a tensor has other owners: no flow of it has the missed elements.
+// So small a tensor has other owners in the next call, whose flows lack the missed elements.
 TEST_F(LateWorkOfOneRank, IsDroppedWhereOwnersChange) {
   step(1, 3);
   CollectiveReport report = missed_by({0});
@@ -150,7 +150,7 @@ TEST_F(LateWorkOfOneRank, RefusesWhatHasNoWeightOrAnotherSize) {
   refused({.op = ReduceOp::avg, .owner_weights = weights}, gradient, "owner_weights");
 }
 
-// Two ranks; rank r has weight r + 1 and gradient value * weight. `list`: packets lost.
+// Runs `work` on two ranks that lose the packets in `list`.
 void on_two_ranks(const char* list, const std::function<void(Communicator&)>& work) {
   Options options;
   options.faults.list = list;
@@ -165,8 +165,8 @@ CollectiveOptions averaged(const Communicator& communicator) {
   return {.op = ReduceOp::avg, .delivery = best_effort(20s), .weight = communicator.rank() + 1.0};
 }
 
-// The test looks at one element of each half. The tensor has three datagrams of 8,972 bytes, so
-// both ranks own a shard in every call, which late work needs.
+// Tests look at one element of each half. Three datagrams of 8,972 bytes let both ranks own a shard
+// in every call, which late work needs.
 constexpr std::size_t kTensor = 5000;
 
 TEST(LateWorkThroughACommunicator, ReachesTheOwnerThatMissedItOneRoundLater) {

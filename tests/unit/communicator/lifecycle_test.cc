@@ -1,4 +1,4 @@
-// Communicators that are made from others, aborted, called from callbacks, and forked, over
+// Tests communicators that are made from others, aborted, called from callbacks, and forked, over
 // in-process transports.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,8 +27,8 @@ using ::testing::HasSubstr;
 using Group = std::vector<std::unique_ptr<Communicator>>;
 using Clock = std::chrono::steady_clock;
 
-// Limit on a time in which no rank was missed: leaving a silent peer takes at least two seconds,
-// and its operations take their deadlines.
+// The limit of a step that waits for no missing rank. Leaving a silent peer would take at least two
+// seconds, and its operations their deadlines.
 constexpr Duration kNobodyMissed = 1s;
 
 Group make_living_group(int size, const Options& options = {}) {
@@ -37,7 +37,6 @@ Group make_living_group(int size, const Options& options = {}) {
   return std::move(*group);
 }
 
-// Runs `body` for every rank on a thread of its own.
 template <typename Body>
 void on_each_thread(Group& group, Body&& body) {
   std::vector<std::thread> threads;
@@ -46,7 +45,7 @@ void on_each_thread(Group& group, Body&& body) {
   for (auto& thread : threads) thread.join();
 }
 
-// Each rank's number in `parent`, in the order of the communicator.
+// Gathers each rank's `number` in rank order.
 std::vector<int> members(Communicator& communicator, int number) {
   std::vector<int> all(static_cast<std::size_t>(communicator.size()), -1);
   const std::vector<int> own = {number};
@@ -404,7 +403,7 @@ TEST(OnDone, ACallbackThatWaitsIsToldNotTo) {
   EXPECT_THAT(status.c_str(), HasSubstr("callback"));
 }
 
-// If the operation is done already, the callback runs at once. It is a callback all the same.
+// The callback runs at once because the operation is done, but it is a callback all the same.
 TEST(OnDone, ACallbackOfADoneOperationThatWaitsIsToldNotTo) {
   Group group = make_living_group(2);
   std::vector<std::vector<float>> data(2, std::vector<float>(1000, 1.0f));

@@ -1,4 +1,4 @@
-// Communicators whose ranks meet elsewhere than at rank 0's TCP port.
+// Tests communicators whose ranks do not meet at rank 0's TCP port.
 #include <gtest/gtest.h>
 
 #include <algorithm>

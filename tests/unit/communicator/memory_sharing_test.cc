@@ -62,7 +62,7 @@ TEST(MemorySharing, AllMayShareWhereAllAreOfOneKernelAndOneUser) {
   EXPECT_FALSE(all_may_share(group));
 }
 
-// Ranks that are threads of one process, over real sockets and real memory.
+// Ranks are threads of one process, with real sockets and memory.
 class SharingRanks : public ::testing::Test {
  protected:
   void join(int size, const Options& like) {
@@ -88,7 +88,7 @@ class SharingRanks : public ::testing::Test {
     }
     return UINT64_MAX;
   }
-  // The sum on all ranks, from the ranks' own threads.
+  // Expects the right sum on all ranks, each called on its own thread.
   void expect_sums(std::size_t elements, const CollectiveOptions& options = {}) {
     std::vector<std::thread> calling;
     for (std::size_t rank = 0; rank < all_.size(); ++rank) {

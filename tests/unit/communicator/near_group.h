@@ -1,4 +1,4 @@
-// Ranks that are threads. Over real memory, their exact calls go straight through it.
+// Groups whose ranks are threads. Over real memory, their exact calls go through the arena.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ inline void on_each(std::size_t size, const std::function<void(std::size_t)>& bo
   for (std::thread& thread : threads) thread.join();
 }
 
-// `adapt` changes a rank's own options.
+// Makes a group. `adapt` may change each rank's options.
 inline Group group_over(TransportKind transport, std::size_t size, Options options = {},
                         const std::function<void(std::size_t, Options&)>& adapt = {}) {
   options.transport = transport;

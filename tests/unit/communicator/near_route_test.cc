@@ -1,5 +1,5 @@
-// Exact calls through memory that all ranks map, tested by public calls. Ranks are threads, over
-// real sockets and real memory.
+// Tests exact calls through memory that all ranks map, by public calls. Ranks are threads with real
+// sockets and memory.
 #include "communicator/near_route.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
-// Returns how often a rank's trace records the end of an all_reduce, after `calls` of them.
+// Makes `calls` all_reduces. Returns how many of their ends rank 0's trace records.
 std::size_t traced_calls(int calls) {
   const auto folder = std::filesystem::path(::testing::TempDir()) / "leeway_near_trace";
   std::filesystem::remove_all(folder);
@@ -234,7 +234,7 @@ TEST_F(NearCallsOfAGroup, AbortCancelsWhatIsUnderWayAndPeersHearOfIt) {
   EXPECT_LT(std::chrono::steady_clock::now() - started, 20s);
 }
 
-// Calls of an aborted rank have no number of the group's, so peers must not follow it.
+// An aborted rank's calls have no number in the group, so peers must not follow them to datagrams.
 TEST_F(NearCallsOfAGroup, NobodyFollowsAnAbortedRank) {
   Group group = near_group(2);
   expect_sums(group);
@@ -257,7 +257,8 @@ TEST_F(NearCallsOfAGroup, ABlockedCallIsEndedByAbort) {
   blocked.join();
 }
 
-// As with a watchdog: the call that abort() ends returns before abort() does.
+// A watchdog may call abort() while another thread waits in a call. That call returns before
+// abort() does.
 TEST_F(NearCallsOfAGroup, ACommunicatorMayBeDestroyedAsSoonAsAbortEndsItsCall) {
   for (int round = 0; round < 30; ++round) {
     Group group = near_group(2);
@@ -272,7 +273,7 @@ TEST_F(NearCallsOfAGroup, ACommunicatorMayBeDestroyedAsSoonAsAbortEndsItsCall) {
   }
 }
 
-// In a callback there is no time to let calls end.
+// A communicator cannot wait for its calls in a callback, so they fail.
 TEST_F(NearCallsOfAGroup, ACallWhoseCommunicatorIsDestroyedSaysSo) {
   Group group = near_group(2);
   std::vector<float> values(4, 1.0f);
@@ -328,7 +329,7 @@ TEST_F(NearCallsOfAGroup, EndWithTheirCommunicatorInACallback) {
   });
 }
 
-// The call takes another route, while one before it is in memory.
+// The callback's call takes another route, while an earlier one is still in memory.
 TEST_F(NearCallsOfAGroup, EndWithTheirCommunicatorInACallbackOfACallBehindThem) {
   for (int i = 0; i < 50; ++i) {
     Group group = near_group(2);
@@ -417,7 +418,7 @@ TEST_F(NearCallsOfAGroup, AllocateGivesMemoryForCallsWithoutCopies) {
   EXPECT_EQ(counter(*group[0], "near_direct"), 3u);
 }
 
-// No file of this process can become longer while this object lives, as if memory were full.
+// While it lives, no file of this process can grow, as if memory were full.
 class FullMemory {
  public:
   explicit FullMemory(rlim_t bytes) : signal_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -490,7 +491,7 @@ TEST(Allocate, IsOrdinaryMemoryWhereRanksShareNone) {
   EXPECT_EQ(memory->data()[9'999], std::byte{0});
 }
 
-// Any calls, in any order, give the same bits as datagrams.
+// Random calls in random order must give the same bits as datagrams.
 TEST_F(NearCallsOfAGroup, GiveTheBitsOfDatagrams) {
   constexpr std::size_t kRanks = 3;
   constexpr std::size_t kRegion = 400'000;

@@ -1,4 +1,5 @@
-// Which way a call of ranks that share memory goes, and ranks whose calls go different ways.
+// Tests which route calls of ranks that share memory take, and calls for which ranks take different
+// routes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,8 +51,8 @@ TEST_F(NearWays, ARanksOwnWeightTakesAllToTheDatagrams) {
   EXPECT_EQ(counter(*group[0], "near_apart"), 3u);
 }
 
-// Calls that one rank refuses go as datagrams there at once, while its peers come to them in memory
-// later. Calls behind them keep their order, and a peer that lags follows.
+// A rank that refuses a call sends it as datagrams at once, while peers find that call in memory
+// later. Later calls keep their order, and a peer that lags must follow.
 TEST_F(NearWays, RefusedCallsAmongOthersInFlightHoldUpNone) {
   constexpr std::size_t kRanks = 4;
   Group group = near_group(kRanks);
@@ -125,8 +126,8 @@ TEST_F(NearWays, ThatDifferAreAMismatchOnAllRanks) {
   expect_sums(group);
 }
 
-// One rank's call goes straight through memory, and the other's by datagrams. They must meet all
-// the same.
+// One rank's call is by datagrams because of its codec, and the others' go through memory. Yet they
+// must meet.
 TEST_F(NearWays, ThatGoOtherWaysAreAMismatchOnAllRanks) {
   Group group = near_group(3);
   expect_sums(group);
@@ -165,7 +166,7 @@ TEST_F(NearWays, MixWithCallsByDatagramsInAnyOrder) {
   EXPECT_EQ(counter(*group[0], "near_calls"), 40u);
 }
 
-// A rank that is late for an exact call in memory. The calls behind it are by datagrams.
+// Rank 2 is late for an exact call in memory. The calls behind that one are by datagrams.
 struct LateRank {
   explicit LateRank(Group& all) : group(all) {
     for (auto& one : exact) one.assign(1000, 1.0f);
@@ -174,7 +175,7 @@ struct LateRank {
   Work start_exact(std::size_t rank) {
     return group[rank]->all_reduce_async(std::span(exact[rank]), {.delivery = leeway::exact(10s)});
   }
-  // Returns the report of a call whose deadline ends long before the exact one's.
+  // Makes a lossy call whose deadline ends long before the exact call's.
   Result<CollectiveReport> run_lossy(std::size_t rank) {
     return group[rank]->all_reduce(std::span(lossy[rank]), {.op = ReduceOp::avg,
                                                             .delivery = best_effort(50ms),
@@ -210,9 +211,7 @@ TEST_F(NearWays, ALossyCallDoesNotWaitForOneInMemory) {
   expect_sums(group);
 }
 
-// The rank with a payload source is by datagrams in the call that the late rank holds up. Its data
-// comes to ranks that cannot be there yet.
-// The call before is in memory, but goes on by datagrams because of one rank's weight.
+// The call before is in memory, but goes on by datagrams because the ranks have different weights.
 TEST_F(NearWays, ADeadlinePassesAlsoBehindACallThatStandsApart) {
   Group group = near_group(3);
   std::promise<void> over;
@@ -238,6 +237,8 @@ TEST_F(NearWays, ADeadlinePassesAlsoBehindACallThatStandsApart) {
   expect_sums(group);
 }
 
+// Rank 1's second call is by datagrams because of its payload source. Its data reach ranks that
+// rank 2 still holds up in the first call.
 TEST_F(NearWays, ACallThatFollowsOneByDatagramsMayComeAfterLaterOnes) {
   Group group = near_group(3);
   LateRank late(group);
@@ -294,8 +295,8 @@ TEST_F(NearWays, RanksThatDifferHearItAlsoBehindACallInMemory) {
   expect_sums(group);
 }
 
-// A call in which one of two ranks encodes elsewhere. That rank's call goes by datagrams, and the
-// other's follows.
+// A call in which rank 1 encodes elsewhere. So rank 1's call is by datagrams, and rank 0's must
+// follow.
 struct HalfElsewhere {
   explicit HalfElsewhere(Group& both)
       : group(both),
@@ -338,7 +339,7 @@ TEST_F(NearWays, AbortEndsACallThatWentElsewhere) {
   group[0]->abort();
   EXPECT_EQ(call.here.wait().status().code(), StatusCode::kCancelled);
   group[1]->abort();
-  // On a busy machine the rank hears that its peer has left before it is told to leave.
+  // On a busy machine, rank 1 hears that rank 0 has left before it is aborted itself.
   const StatusCode code = call.there.wait().status().code();
   EXPECT_TRUE(code == StatusCode::kCancelled || code == StatusCode::kPeerLost);
 }

@@ -1,5 +1,5 @@
-// Calls that a rank makes for itself have no number among those that all ranks make: messages,
-// refused calls and shrinks of other ranks, before, between and after collectives, over every
+// Calls that a rank makes for itself must not count among the calls of all ranks: messages, refused
+// calls and shrinks of other ranks. They come before, between and after collectives, over every
 // route. Ranks are threads.
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ const std::array kRoutes = {
     Route{.name = "Lanes", .transport = TransportKind::udp, .lanes = 2, .large = 600'000},
 };
 
-// A rank in its thread.
+// One rank, on its own thread.
 struct Member {
   Communicator& communicator;
   Rank rank;
@@ -67,7 +67,7 @@ struct Member {
     expect_ok(communicator.all_reduce(std::span(values), patient(codec)));
     EXPECT_EQ(values.back(), static_cast<float>(ranks * (ranks + 1) / 2)) << where;
   }
-  // Makes one call by each way.
+  // Makes one call by each of the routes.
   void all_together() const {
     sum();
     std::vector<float> values(10, rank == ranks - 1 ? 7.0f : 0.0f);
@@ -132,7 +132,7 @@ void messages_while_collectives_are_under_way(const Member& member) {
   for (std::size_t i = works.size(); i-- > 0;) member.finish_sum(works[i], values[i]);
 }
 
-// One rank makes a group of messages, and the other single calls.
+// Rank 0 makes a group of messages, and rank 1 makes the same messages as single calls.
 void group_against_single_calls(const Member& member) {
   if (member.rank == 0) {
     const std::vector<float> out(kLength, 0.0f);
@@ -188,8 +188,7 @@ void messages_of_a_part(const Member& member) {
   inside.sum();
 }
 
-// A call that fails its checks is refused on that rank. The other ranks hear of it in their own
-// calls.
+// A call that fails its checks is refused on that rank. The others hear of that in their own calls.
 void refused(const Member& member) {
   std::vector<float> few(3);
   std::vector<float> more(member.rank == 0 ? 4 : 3);
@@ -200,7 +199,7 @@ void refused(const Member& member) {
       << member.where << ": " << outcome.status().c_str();
 }
 
-// The same for a call that goes as exact calls do.
+// Does the same as refused(), for a call that goes as exact calls do.
 void refused_exactly(const Member& member) {
   std::vector<float> few(3);
   std::vector<float> more(member.rank == 1 ? 4 : 3);
@@ -211,8 +210,8 @@ void refused_exactly(const Member& member) {
       << member.where << ": " << outcome.status().c_str();
 }
 
-// The call has more datagrams than a flow may have. Only datagrams have that limit, and it depends
-// on the rank's blocks.
+// Rank 0's call has more datagrams than a flow may have. That limit is checked only for datagrams,
+// and depends on the rank's own blocks.
 void refused_for_its_length(const Member& member) {
   constexpr std::size_t kMost = std::size_t{1} << 40;
   float element = 0;
@@ -296,7 +295,7 @@ TEST_P(Numbering, IsThatOfWhatAllRanksCall) {
   }
 }
 
-// Ranks that shrink without a third one have made more shrinks than it has.
+// Ranks that shrink without a third one have made more shrinks than that one has.
 TEST_P(Numbering, OfShrinksIsThatOfTheRanksThatGoOn) {
   Group group = group_of(4);
   Group parts(4);

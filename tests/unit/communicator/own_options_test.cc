@@ -1,4 +1,4 @@
-// Options that each rank may choose for itself: one rank chooses otherwise than its peers.
+// Tests options that each rank may choose for itself: one rank chooses otherwise than its peers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

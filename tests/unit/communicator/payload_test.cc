@@ -1,5 +1,5 @@
-// A source and a sink whose work other threads do while the call is in progress, as kernels of a
-// device would.
+// Tests a source and a sink that other threads work for while the call is in progress, as kernels
+// of a device would.
 #include "leeway/payload.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ std::vector<float> values_of(Rank rank) {
   return values;
 }
 
-// Encodes on one thread and uses on another, and tells the communicator after each chunk.
+// Encodes on one thread and uses on another. Notifies the communicator after each chunk.
 class Workers {
  public:
   Workers(Communicator& communicator, HostPayload& payload)
@@ -71,8 +71,8 @@ HostTensors tensors_of(std::vector<float>& data) {
 
 using Results = std::vector<std::vector<float>>;
 
-// Makes several all_reduces one after the other, elsewhere or by the library. Returns the results
-// of the last one.
+// Makes several all_reduces in turn, with a payload if `elsewhere`. Returns the results of the last
+// one.
 Results reduce(const CollectiveOptions& base, double loss, bool elsewhere) {
   Options options;
   options.seed = 9;
@@ -129,7 +129,7 @@ TEST(Payload, BitsAreTheSameUnderInjectedLoss) {
   expect_same(options, 0.1);
 }
 
-// No caller waits, so the background thread drives, and sleeps until it is notified.
+// No caller waits, so the background thread drives, and sleeps until a notification.
 TEST(Payload, NotifyingWakesTheBackgroundThread) {
   constexpr std::size_t kElements = 5000;  // three datagrams: both ranks own
   std::vector<std::vector<float>> data(2, std::vector<float>(kElements, 1.5f));
@@ -158,8 +158,8 @@ TEST(Payload, NotifyingWakesTheBackgroundThread) {
     for (const PayloadChunk& chunk : payloads[rank]->chunks()) payloads[rank]->encode(chunk);
     (*group)[rank]->notify_payload();
   }
-  // Each rank is handed its reduced shard and the other rank's. The other's may come first if that
-  // rank's contribution has to be sent again.
+  // Each rank gets its own reduced shard and the other rank's. The other's may come first if that
+  // rank's contribution must be repaired.
   int used = 0;
   EXPECT_TRUE(until([&] {
     for (Rank rank = 0; rank < 2; ++rank) {

@@ -1,4 +1,5 @@
-// Communicators that are made in the background: over UDP sockets of this process, and within it.
+// Tests communicators that are made in the background: over UDP sockets of this process, and within
+// it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -22,7 +23,7 @@ using ::testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 using Group = std::vector<std::unique_ptr<Communicator>>;
 
-// A rank that waited for another one would wait for join_timeout.
+// Waiting for another rank would take join_timeout.
 constexpr Duration kJoinTimeout = 60s;
 constexpr Duration kNobodyWaitedFor = 10s;
 
@@ -48,7 +49,7 @@ Group make_pending_group(int size, const Options& options = {}) {
   return std::move(*group);
 }
 
-// An all_reduce of all of them, by one thread.
+// Makes an all_reduce of all ranks from one thread.
 void expect_works(Group& group) {
   std::vector<std::vector<float>> data(group.size(), std::vector<float>(1000, 1.0f));
   std::vector<Work> works;
@@ -106,14 +107,14 @@ TEST_F(Pending, AbortEndsItAtOnceAndTellsRanksThatWait) {
     std::vector<PendingCommunicator> pending;
     for (int rank = 0; rank < 2; ++rank)
       pending.push_back(Communicator::create_async(options(rank, 3)));
-    // The ranks meet, so the other one is told that this one leaves.
+    // Ranks that have met are told when one of them leaves.
     const std::string root = "leeway/0/world/root";
     ASSERT_TRUE(store_->get(root, 10s).ok());
     pending[aborted].abort();
     EXPECT_TRUE(pending[aborted].done());
     EXPECT_EQ(pending[aborted].wait().status().code(), StatusCode::kCancelled);
     if (aborted == 1) {
-      // The other rank may not have come yet; then rank 0 goes on waiting.
+      // Rank 0 may not have come to the meeting yet, so it need not hear of this.
       PendingCommunicator other = std::move(pending[0]);
       other.abort();
       EXPECT_EQ(other.wait().status().code(), StatusCode::kCancelled);
@@ -128,7 +129,8 @@ TEST_F(Pending, AbortEndsItAtOnceAndTellsRanksThatWait) {
 
 TEST_F(Pending, DroppingItEndsItsThreadWhereverItWaits) {
   const std::size_t before = testing::threads_now();
-  // Rank 0 waits for rank 1; rank 1 for rank 0's invitation; rank 1 for a server that is not there.
+  // Rank 0 waits for rank 1; then rank 1 waits for rank 0's invitation; last, rank 1 waits for a
+  // server that is not there.
   { auto root = Communicator::create_async(options(0, 2)); }
   store_ = std::make_shared<InprocRendezvous>();
   { auto guest = Communicator::create_async(options(1, 2)); }

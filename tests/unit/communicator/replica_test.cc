@@ -1,5 +1,5 @@
-// Replica over in-process transports. The drift formulas themselves are tested in
-// tests/unit/estimate and, over many rounds, in tests/sim.
+// Tests Replica over in-process transports. Drift formulas are tested in tests/unit/estimate and,
+// over many rounds, in tests/sim.
 #include "leeway/replica.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,8 @@ struct Outcome {
   DriftReport drift;
 };
 
-// `steps` training steps on every rank: each owner adds 1 to its parameters, all broadcast.
+// Makes `steps` training steps on every rank. Each owner adds 1 to its parameters, and all
+// broadcast.
 std::vector<Outcome> run(int size, std::size_t count, double loss, int steps,
                          const ReplicaOptions& options) {
   Options group_options;
@@ -54,8 +55,8 @@ TEST(Replica, WithoutLossAllReplicasAreEqual) {
   }
 }
 
-// Blocks are overdue on one rank, and not on the other. Both must measure the drift all the same;
-// otherwise they would be in different calls from then on.
+// Blocks are overdue on rank 1 and not on rank 0. Both must measure the drift all the same;
+// otherwise they would make different calls from then on.
 TEST(Replica, RanksWhoseBroadcastsEndDifferentlyStayInStep) {
   Options losing;
   losing.faults.link_loss = {1.0, 0.0};  // rank 1 hears nothing from rank 0
@@ -90,8 +91,6 @@ TEST(Replica, MayEndAfterItsCommunicator) {
   group->clear();
 }
 
-// Steps of 2^-10 from 1 on are below bfloat16's resolution of 2^-7: only a master copy can add them
-// up.
 TEST(Replica, SaysThatItsCommunicatorIsGone) {
   auto group = Communicator::create_inproc(1, {});
   ASSERT_TRUE(group.ok());
@@ -105,6 +104,8 @@ TEST(Replica, SaysThatItsCommunicatorIsGone) {
   EXPECT_EQ((*replica)->owned_count(), 100u);
 }
 
+// Steps of 2^-10 from 1 on are below bfloat16's resolution of 2^-7, so only a master copy can add
+// them up.
 TEST(Replica, StepsSmallerThanTheCodecsResolutionAddUp) {
   constexpr int kSteps = 128;
   auto group = Communicator::create_inproc(2);

@@ -45,7 +45,7 @@ class SealedGroup : public ::testing::Test {
     return options;
   }
 
-  // Every rank on a thread of its own.
+  // Makes every rank on a thread of its own.
   template <typename Change>
   Group meet(int size, Change&& change) {
     Group group(static_cast<std::size_t>(size));
@@ -90,8 +90,8 @@ class SealedGroup : public ::testing::Test {
     for (const auto& rank : group) {
       EXPECT_GE(count(*rank, "sealed"), count(*rank, "datagrams_sent"));  // some may wait
       EXPECT_GE(count(*rank, "opened"), 14u);  // data alone, two ranks, 32 KiB each
-      // A rank that met the others a moment later does not know yet who sent the first datagrams.
-      // Senders ask again until then.
+      // A rank that learns the others' keys a moment later cannot tell who sent the first
+      // datagrams. Senders repeat those.
       EXPECT_LT(count(*rank, "refused_unknown_tag"), count(*rank, "opened"));
       for (const char* reason :
            {"refused_forged", "refused_replayed", "refused_unsealed", "refused_wrong_address"}) {
@@ -112,7 +112,7 @@ TEST_F(SealedGroup, TwoAndFourRanksReduceOverSealedDatagrams) {
   }
 }
 
-// Certificates in place of the secret, over rank 0's TCP listener.
+// Certificates replace the secret here, over rank 0's TCP listener.
 TEST_F(SealedGroup, RanksWithCertificatesOfOneJobReduceOverSealedDatagrams) {
   keys::Authority authority;
   const std::string place = "127.0.0.1:" + std::to_string(rendezvous::free_port());
@@ -155,7 +155,7 @@ TEST_F(SealedGroup, CertificateThatCannotBeUsedIsAnErrorAtOnce) {
   EXPECT_THAT(refused.status().c_str(), HasSubstr("has expired"));
 }
 
-// Faults use a socket of their own, and hit datagrams that were opened.
+// Injected faults hit datagrams after they were opened.
 TEST_F(SealedGroup, InjectedFaultsAreRepaired) {
   const Group group = meet(3, [](Options& options) {
     options.faults.loss = 0.05;

@@ -1,4 +1,4 @@
-// A secret, a fixed port and public addresses, as the options of a communicator.
+// Tests communicator options for a secret, a fixed port and public addresses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -42,7 +42,7 @@ class Security : public ::testing::Test {
     return options;
   }
 
-  // Both ranks, on threads.
+  // Creates both ranks, on two threads.
   static std::vector<Made> create(const Options& first, const Options& second) {
     auto other = std::async(std::launch::async, [&] { return Communicator::create(second); });
     std::vector<Made> made;
@@ -66,7 +66,8 @@ TEST(Create, AGroupOfOneInABatchScriptOfSlurmIsSaid) {
   ::unsetenv("SLURM_NTASKS");
 }
 
-// Otherwise the group would be open to strangers, and its operator would not know.
+// If a misspelt variable were ignored, the group would be open to strangers without its operator
+// knowing.
 TEST_F(Security, AMisspeltSecretMakesNoGroupUnlessTheProgramNamesOne) {
   ::setenv("LEEWAY_SECRETFILE", path_.c_str(), 1);
   Options plain = options(1);

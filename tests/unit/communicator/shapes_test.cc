@@ -1,4 +1,4 @@
-// Uneven blocks and operations in place as programs call them.
+// Tests uneven blocks and operations in place as programs call them.
 #include "leeway/shapes.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,6 @@ TEST(Shapes, UnevenBlocksAreGatheredAndReduced) {
   });
 }
 
-// The counts are copied at the call, so the caller may change them afterwards.
 TEST(Shapes, CountsAreCopiedAtTheCall) {
   on_all(3, [](Communicator& communicator) {
     std::vector<int> in(6, communicator.rank()), out(6, -1);
@@ -73,7 +72,7 @@ TEST(Shapes, WorkInPlace) {
   });
 }
 
-// A ring, a message to oneself, and one from any rank, as one operation.
+// One operation holds a ring, a message to oneself, and a receive from any rank.
 TEST(Shapes, MessagesAreExchangedAsOneOperation) {
   on_all(3, [](Communicator& communicator) {
     const Rank self = communicator.rank();

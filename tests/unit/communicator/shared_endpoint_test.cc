@@ -1,4 +1,4 @@
-// Groups that meet by themselves share the sockets and threads of this process's endpoints.
+// Groups that meet separately must share the sockets and threads of this process's endpoints.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using Group = std::vector<std::unique_ptr<Communicator>>;
 
 class SharedEndpoint : public ::testing::Test {
  protected:
-  // Every rank, on a thread of its own, meets the others under this name.
+  // Makes every rank meet the others under `name`, each on a thread of its own.
   Group meet(const std::string& name, int ranks = kRanks, const std::string& secret = "") {
     Group group(static_cast<std::size_t>(ranks));
     std::vector<std::thread> threads;
@@ -70,7 +70,7 @@ TEST_F(SharedEndpoint, LaterGroupsUseTheThreadsAndSocketsOfTheFirst) {
   reduce(world);
 }
 
-// Secrets differ between groups, as if they came with NCCL's unique ids.
+// Each group has its own secret, as if it came with NCCL's unique id.
 TEST_F(SharedEndpoint, GroupsWithSecretsOfTheirOwnShareIt) {
   Group world = meet("world", kRanks, secret_digits('a'));
   const std::size_t threads = testing::threads_now();

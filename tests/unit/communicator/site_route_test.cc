@@ -1,5 +1,5 @@
-// Communicators whose ranks name sites: threads over UDP on loopback, each with a socket of its
-// own.
+// Tests communicators whose ranks name sites. Ranks are threads over UDP on loopback, each with a
+// socket of its own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -72,7 +72,7 @@ TEST_F(Sites, LargeCallsGoInHopsAndSmallOnesStraight) {
   });
 }
 
-// Each hop is counted by the communicator that carries it.
+// Each hop has counters of its own.
 TEST_F(Sites, CountersTellTheHopsApart) {
   meet({"a", "b", "a", "b"});
   on_all([&](int rank) {
@@ -87,7 +87,7 @@ TEST_F(Sites, CountersTellTheHopsApart) {
   });
 }
 
-// The hop across is a call like any other, and is cut.
+// The hop between sites is an ordinary call, so it is sliced over lanes.
 TEST_F(Sites, HopsAcrossGoOverLanes) {
   lanes_ = 2;
   meet({"a", "a", "b", "b"});
@@ -241,7 +241,7 @@ TEST_F(Sites, ADeadlineNamesTheRankThatDidNotCall) {
   }
 }
 
-// A rank is late for an exact call. Those after it are lossy, and do not wait for it.
+// One rank is late for an exact call. The calls behind it are lossy and must not wait for it.
 TEST_F(Sites, ALossyCallEndsAtItsDeadlineBehindAnother) {
   meet({"a", "a", "b", "b"});
   std::atomic<int> waiting{kSiteRanks - 1};
@@ -298,7 +298,7 @@ TEST_F(Sites, ACommunicatorMayGoWhileItsCallsAreUnderWay) {
   });
 }
 
-// Calls in progress then end, whatever their result, and so do the legs that had not begun.
+// Calls in progress end with any result, and so do legs that had not begun.
 TEST_F(Sites, ACallbackMayEndTheCommunicator) {
   meet({"a", "a", "b", "b"});
   on_all([&](int rank) {
@@ -317,7 +317,7 @@ TEST_F(Sites, ACallbackMayEndTheCommunicator) {
   });
 }
 
-// The others never call: the communicator stops waiting at last, and the call is cancelled.
+// The others never call, so the communicator must stop waiting and cancel the call.
 TEST_F(Sites, ACommunicatorGoesThoughItsCallCannotEnd) {
   meet({"a", "a", "b", "b"});
   std::vector<float> data(kLarge);

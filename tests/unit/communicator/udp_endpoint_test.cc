@@ -8,7 +8,7 @@
 namespace leeway::internal {
 namespace {
 
-// A group's table: this process and one other.
+// The table of a group of this process and one other.
 struct Table {
   rendezvous::GroupTransport lane;
   std::vector<std::uint64_t> processes;
@@ -63,14 +63,14 @@ TEST_F(Meeting, AProcessKeepsItsSlotInLaterGroups) {
   EXPECT_NE(slot_in(table(8, *another(), 4002)), slot);
 }
 
-// Two slots of one key would seal with the same nonces.
+// Two slots with one key would seal different datagrams with the same nonces.
 TEST_F(Meeting, AKeyHasOneSlotWhateverProcessATableCallsItBy) {
   const auto other = another();
   const Rank slot = slot_in(table(7, *other, 4001));
   EXPECT_EQ(slot_in(table(8, *other, 4002)), slot);
 }
 
-// The author of a table need not be a member of the groups in which this process met another.
+// The table may come from a rank that never met the known process, so it is not believed.
 TEST_F(Meeting, WhoClaimsToBeAKnownProcessWithoutItsKeyGetsAnotherSlot) {
   const Rank slot = slot_in(table(7, *another(), 4001));
   EXPECT_NE(slot_in(table(7, *another(), 4002)), slot);

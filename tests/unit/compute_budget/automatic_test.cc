@@ -48,7 +48,7 @@ class Latencies {
   Rank rank_;
 };
 
-// The plain search over all ranks' windows, from the same draws; steps take 5 ms besides.
+// Searches all ranks' windows of the same draws. Steps take 5 ms beyond their compute time.
 budget::ThresholdChoice plain_choice(int ranks) {
   std::vector<std::int64_t> all;
   Duration wall{0};
@@ -99,8 +99,8 @@ TEST(ComputeBudgetAutomatic, IsTheSameOnAllRanksAndThatOfThePlainSearch) {
       });
 }
 
-// The threshold of each rank in each of 200 steps, and after the first 80 everything takes `scale`
-// times as long.
+// Returns each rank's threshold in each of 200 steps. After the first 80 steps, micro-batches take
+// `scale` times as long.
 std::vector<std::vector<Duration>> thresholds_under_drift(int ranks, double scale, bool checks) {
   const auto options = [&](Rank) {
     ComputeBudgetOptions budget = automatic_options();
@@ -126,7 +126,7 @@ TEST(ComputeBudgetAutomatic, FollowsDriftOnAllRanksInTheSameStep) {
   EXPECT_EQ(thresholds[0], thresholds[2]);
 }
 
-// After the first 80 no micro-batch is short enough for the threshold.
+// After 80 steps no micro-batch is short enough, so all steps are given up.
 TEST(ComputeBudgetAutomatic, LearnsFromStepsThatWereGivenUp) {
   const auto thresholds = thresholds_under_drift(2, 100.0, /*checks=*/true);
   EXPECT_LT(thresholds[0][79], Duration::max());
@@ -135,7 +135,7 @@ TEST(ComputeBudgetAutomatic, LearnsFromStepsThatWereGivenUp) {
   EXPECT_EQ(thresholds[0], thresholds[1]);
 }
 
-// The weights of the reduction between exchanges tell whether collectives stay in order.
+// Right averages show that collectives stay in order beside the exchanges.
 TEST(ComputeBudgetAutomatic, ExchangesGoBesideTheCallersCollectives) {
   on_workers(
       3, [](Rank) { return automatic_options(); },

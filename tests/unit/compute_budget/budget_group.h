@@ -1,4 +1,4 @@
-// Ranks in one process whose steps run on hand clocks: nothing is computed, and tests set the time.
+// Ranks in one process whose steps run on hand clocks. Nothing is computed; tests set the time.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace leeway {
 
 inline constexpr Duration kMs = std::chrono::milliseconds(1);
 
-// One rank: its budget, its clock.
+// One rank with its budget and its clock.
 struct Worker {
   Communicator& communicator;
   Duration now{0};
@@ -22,8 +22,8 @@ struct Worker {
 
   Rank rank() const { return communicator.rank(); }
 
-  // Runs a step with these `latencies` of its micro-batches. If `checks`, calls should_stop()
-  // half-way through each.
+  // Runs a step whose micro-batches take `latencies`. If `checks`, calls should_stop() half-way
+  // through each.
   std::uint32_t step(const std::vector<Duration>& latencies, bool checks = false) {
     std::size_t begun = 0;
     while (budget->next_micro_batch()) {
@@ -38,8 +38,7 @@ struct Worker {
 
 using Budgets = std::function<ComputeBudgetOptions(Rank)>;
 
-// Runs `body` for every rank on a thread of its own. The options' clock is the worker's if none is
-// set.
+// Runs `body` for every rank on a thread of its own. Budgets without a clock get the worker's.
 inline void on_workers(int size, const Budgets& options, const std::function<void(Worker&)>& body) {
   auto group = Communicator::create_inproc(size);
   ASSERT_TRUE(group.ok()) << group.status().text();

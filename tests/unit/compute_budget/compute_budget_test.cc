@@ -1,5 +1,5 @@
-// ComputeBudget over in-process transports and hand clocks. When a threshold stops what, and how
-// ranks agree on one, is tested without threads in tests/unit/budget.
+// Tests ComputeBudget over in-process transports and hand clocks. Thresholds and agreement are
+// tested without threads in tests/unit/budget.
 #include "leeway/compute_budget.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 constexpr std::uint32_t kMicroBatches = 4;
 const std::vector<Duration> kTens(kMicroBatches, 10ms);
 
-// Stops after 25 ms, from the first step on.
+// Options that stop each step after 25 ms.
 ComputeBudgetOptions stops_at_25_ms() {
   return {.micro_batches = kMicroBatches, .threshold = 25ms, .warm_up_steps = 0, .window_steps = 0};
 }
@@ -142,7 +142,7 @@ TEST(ComputeBudgetMicroBatch, NumbersTheDataAndSaysWhichWereNotUsed) {
   }
 }
 
-// Rank r's micro-batches each take 10 (r + 1) ms, so that ranks drop 1 of 4, 2 and more.
+// Each of rank r's micro-batches takes 10 (r + 1) ms, so slower ranks drop more of them.
 std::vector<Duration> slower_with_rank(const Worker& worker) {
   return std::vector<Duration>(kMicroBatches, 10ms * (worker.rank() + 1));
 }
@@ -182,7 +182,7 @@ TEST(ComputeBudgetStepsDue, MakeUpForWhatWasDropped) {
     options.compensation = DropCompensation::extra_steps;
     return options;
   };
-  // In the first case a quarter is dropped, in the second half.
+  // The first case drops a quarter of the micro-batches, and the second case drops half.
   for (const ExtraSteps& extra : {ExtraSteps{1, 14}, ExtraSteps{3, 20}}) {
     on_workers(extra.ranks, with_extra_steps, [&](Worker& worker) {
       std::uint64_t steps = 0;
@@ -220,8 +220,8 @@ TEST(ComputeBudgetReduction, AveragesOverWhatWasCompletedOrOverAll) {
       return budget;
     };
     on_workers(3, options, [&](Worker& worker) {
-      // A micro-batch that was short enough once may still be given up later: rank 2 completes
-      // none.
+      // A short micro-batch in one step does not keep later ones from being given up, so rank 2
+      // completes none.
       worker.step({1ms, 1ms, 1ms, 1ms}, /*checks=*/true);
       std::vector<float> gradient(100, 0.0f);
       const Duration latency = worker.rank() == 2 ? 60ms : 10ms;

@@ -121,7 +121,7 @@ void Bottleneck::transmit(const Event& packet) {
   push(arrival);
 }
 
-// Bursts follow Gilbert's model: each packet begins or ends a burst with the same chance.
+// Bursts follow Gilbert's model: packets begin and end a burst with fixed probabilities.
 bool Bottleneck::loses(double share) {
   const double drawn = static_cast<double>(random_() >> 11) * 0x1p-53;
   if (line_.burst <= 1) return drawn < share;
@@ -168,7 +168,7 @@ void Bottleneck::on_arrival(const Event& event) {
   arrivals.received_bytes += kPacket;
   ++(event.marked ? arrivals.ce : arrivals.ect);
   arrivals.largest = event.sequence;
-  // The peer's clock is ahead by an hour.
+  // The peer's clock is an hour ahead.
   arrivals.arrived_us = static_cast<std::uint32_t>(now_.ns / 1000 + 3'600'000'000) & 0xFFFFFF;
   if (!event.asks) return;
   push({.at = now_ + of_seconds(line_.rtt_seconds / 2),

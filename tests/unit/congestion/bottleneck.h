@@ -1,5 +1,5 @@
-// Endless flows over one bottleneck with a hand clock: a rate, a queue, a round trip, and random
-// loss of single packets or in bursts. Packets of other traffic may pass the same line: pass() and
+// Simulates endless flows over one bottleneck with a hand clock. The line has a rate, a queue, a
+// round trip, and random loss of single packets or in bursts. Other traffic may pass it: pass() and
 // at().
 #pragma once
 
@@ -57,29 +57,29 @@ class Bottleneck {
   const UplinkBundle& bundle(std::size_t flow) const {
     return flows_[flow].lanes[0].uplink->bundle();
   }
-  // Bits per second that arrived since reset(), as a share of the link's rate.
+  // Returns the rate that arrived since reset(), as a share of the line's rate.
   double share(std::size_t flow) const;
-  // The same for one lane
+  // Returns the same for one lane.
   double share(std::size_t flow, std::size_t lane) const;
   double overflow_share(std::size_t flow) const;
-  // Returns the time in seconds for which a fraction p of the packets waited less.
+  // Returns the time in seconds below which a fraction p of the packets waited.
   double queueing(double p) const;
   double seconds() const { return static_cast<double>(now_.ns) / 1e9; }
-  // From now on, no report of the flow arrives.
+  // Loses all reports of the flow from now on.
   void mute(std::size_t flow) { flows_[flow].muted = true; }
-  // Share of a flow's packets lost at random behind the line, on their own way; `line.loss` applies
-  // to all flows
+  // Sets the share of a flow's packets that is lost behind the line; `line.loss` applies to all
+  // flows.
   void set_own_loss(std::size_t flow, double loss) { flows_[flow].own_loss = loss; }
-  // The flow has nothing to send until then.
+  // The flow has nothing to send until `until_seconds`.
   void pause(std::size_t flow, double until_seconds);
 
-  // Sends a packet of other traffic. Returns when it has passed the line; nullopt if the queue is
-  // full.
+  // Sends a packet of other traffic. Returns when it has passed the line, or nullopt if the queue
+  // is full.
   std::optional<Instant> pass(std::size_t bytes);
   void at(Instant at, std::function<void(Instant)> what);
   Instant now() const { return now_; }
 
-  // Every train that leaves.
+  // Called for every train that leaves.
   std::function<void(std::size_t flow, Instant at, std::size_t bytes)> on_train;
 
  private:

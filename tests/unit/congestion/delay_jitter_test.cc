@@ -21,8 +21,8 @@ TEST(DelayJitter, IsTheDeviationOfIndependentDelays) {
       jitter.add(static_cast<std::int64_t>(delay_ns(random)));
     sum += deviation_us(jitter);
   }
-  // The median of 128 overlapping values has a standard error of 14 %, and the mean of 200 lines 1
-  // %. The tolerance is four of these, and 2 % by which the upper one of two middle values is too
+  // The median of 128 overlapping values has a standard error of 14 %, so the mean of 200 lines has
+  // 1 %. The tolerance is four of these, plus 2 % by which the upper of two middle values is too
   // large.
   EXPECT_NEAR(sum / 200, 1000, 40 + 20);
 }

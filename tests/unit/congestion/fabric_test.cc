@@ -68,7 +68,7 @@ TEST(Fabric, SharesALineWithItsLike) {
   }
 }
 
-// CC-7
+// 64 senders share a buffer of 100 KB (CC-7).
 TEST(Fabric, SixtyFourSendersFitIntoAShallowBuffer) {
   for (const double gbps : {1.0, 10.0}) {
     Line line = line_of(gbps, 0.05, 0.2);
@@ -80,7 +80,7 @@ TEST(Fabric, SixtyFourSendersFitIntoAShallowBuffer) {
   }
 }
 
-// CC-5
+// The line's rate falls to a tenth (CC-5).
 TEST(Fabric, FollowsALineThatBecomesATenth) {
   Bottleneck line(line_of(10, 0.2, 1));
   line.add(FlowOptions{.control = CongestionControl::fabric, .links = 7});

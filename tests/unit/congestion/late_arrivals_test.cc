@@ -27,7 +27,7 @@ TEST(LateArrivals, AsManyAsCameLateBeforeAreNotLost) {
   for (const std::int64_t missing : {5, 20, 11, 20, 3, 0}) EXPECT_EQ(late.lost(missing), 0);
 }
 
-// 3 of every 100 are lost, up to 20 more are late.
+// Each report loses 3 packets for good, and up to 20 others are late.
 TEST(LateArrivals, LossAmongLateOnesIsCounted) {
   LateArrivals late;
   std::int64_t lost = 0;

@@ -43,8 +43,8 @@ TEST(NoiseFloor, NeverTakesMoreThanItsLimitForNoise) {
   EXPECT_EQ(floor.mean(), NoiseFloor::kMax);
 }
 
-// A flow that begins while a queue stands takes the queue for the path's delay, and the queue's
-// losses for noise.
+// A flow that begins while a queue stands takes that queue's losses for noise, so the floor must
+// forget them.
 TEST(NoiseFloor, ForgetsWhatIsTooMuchForNoise) {
   NoiseFloor floor;
   floor.teach(10'000, 1000);
@@ -54,7 +54,7 @@ TEST(NoiseFloor, ForgetsWhatIsTooMuchForNoise) {
   EXPECT_NEAR(floor.mean(), 0.1, 0.05);
 }
 
-// Losses of independent packets have a standard deviation of 6.9 here.
+// 7 is about the standard deviation of independent losses here, and 28 is four times as much.
 TEST(NoiseFloor, LearnsThatLossesComeInBursts) {
   NoiseFloor single;
   NoiseFloor bursts;
@@ -93,8 +93,8 @@ TEST(NoiseFloor, ForgetsWhatIsOld) {
   EXPECT_LT(floor.mean(), 0.005);
 }
 
-// Three standard deviations at twice the variance: 4.2 of independent losses. Of 20,000 windows
-// less than one is expected to be wrong.
+// The bound is three standard deviations at twice the variance, or 4.2 of independent losses. So of
+// 20,000 windows less than one is expected to be wrong.
 TEST(NoiseFloor, IndependentLossesAreNotExcess) {
   std::mt19937_64 random(7);
   NoiseFloor floor;
@@ -108,8 +108,8 @@ TEST(NoiseFloor, IndependentLossesAreNotExcess) {
   EXPECT_LE(excesses, 6);
 }
 
-// Once three of eight packets taught the floor: at 57 % loss a bundle continued at twice its share,
-// for ever.
+// Once three of eight packets taught the floor. A bundle then kept sending at twice its share, at
+// 57 % loss, for ever.
 TEST(NoiseFloor, WhatFewPacketsTaughtExcusesNoFlood) {
   NoiseFloor floor;
   floor.teach(8, 3);

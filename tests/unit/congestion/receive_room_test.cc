@@ -58,7 +58,7 @@ TEST_F(ReceiveRoomTest, NobodyIsToldOfMoreThanItMisses) {
   EXPECT_EQ(room_.drops(0), 3u);
 }
 
-// The numbers of the last dropped datagrams are known to be missing only when the next one arrives.
+// Dropped datagrams at the end of a train are missed only when the next datagram arrives.
 TEST_F(ReceiveRoomTest, ADropThatIsNotMissedYetIsToldLater) {
   look(5);
   EXPECT_EQ(room_.drops(2), 0u);
@@ -81,8 +81,7 @@ TEST_F(ReceiveRoomTest, WhatWasOvertakenIsNotMissed) {
   EXPECT_EQ(room_.drops(1), 5u);
 }
 
-// The grants are the bytes that the host took in a round trip, and half of the buffer, for two
-// senders.
+// The two senders share the bytes that the host takes in a round trip, and half of the buffer.
 TEST_F(ReceiveRoomTest, ADropMakesGrantsOfWhatTheHostTook) {
   pass(500ms, 2);  // 20 MB/s
   arrived_[0].missing = 10;

@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Bytes that leave within `time` if each train of 3,000 bytes goes as soon as it may.
+// Returns the bytes that leave within `time` if each train of 3,000 bytes goes as soon as it may.
 std::uint64_t sent_within(RelayPace& pace, Instant& now, Duration time) {
   std::uint64_t sent = 0;
   for (const Instant end = now + time; now < end; now += 100us) {

@@ -14,7 +14,7 @@ using testing::FlowOptions;
 
 constexpr Instant kStart{1'000'000'000};
 
-// A controller that only records what it is told.
+// A controller with a fixed pace that records its samples.
 class Listener final : public Controller {
  public:
   explicit Listener(std::vector<Sample>& samples) : samples_(samples) {}
@@ -73,7 +73,7 @@ TEST_F(UplinkBundleTest, MarksAreThoseOfTheReport) {
   EXPECT_EQ(samples_.at(1).marked, 2u);
 }
 
-// WIRE 3.16
+// Required by WIRE 3.16.
 TEST_F(UplinkBundleTest, WhatThePeersHostDroppedTheNetworkDidNotLose) {
   send(kStart, 40);
   Instant now = kStart + std::chrono::milliseconds(20);
@@ -114,7 +114,7 @@ TEST_F(UplinkBundleTest, AGrantIsInDatagramsOfTheLengthThatIsSent) {
   EXPECT_EQ(bundle_.datagrams_granted(0), UINT32_MAX);
 }
 
-// WIRE 3.15
+// Wrong counts of ECN marks make all marks worthless (WIRE 3.15).
 TEST_F(UplinkBundleTest, MarksMeanNothingWhereTheNetworkErasesOrInventsThem) {
   for (const Arrivals& wrong :
        {Arrivals{.largest = 40, .received = 40, .ect = 20, .ce = 3},     // 17 erased
@@ -136,7 +136,7 @@ TEST_F(UplinkBundleTest, MarksMeanNothingWhereTheNetworkErasesOrInventsThem) {
   }
 }
 
-// A datagram that comes late was counted as lost before, and now counts as delivered.
+// A late datagram was counted as lost before, and now counts as delivered.
 TEST_F(UplinkBundleTest, WhatWasReorderedIsGivenBack) {
   send(kStart, 4);
   Instant now = kStart + std::chrono::milliseconds(20);
@@ -148,7 +148,7 @@ TEST_F(UplinkBundleTest, WhatWasReorderedIsGivenBack) {
   EXPECT_EQ(samples_.at(1).newly_delivered_bytes, 4500u);
 }
 
-// Jitter on one link alone may be a queue at its peer.
+// Jitter on one link alone may be a queue at that link's peer.
 TEST_F(UplinkBundleTest, JitterIsThatOfTheLeastLink) {
   bundle_.make_link(1, 64);
   const auto report = [&](std::size_t link, std::uint32_t number, Duration delay) {
@@ -170,7 +170,7 @@ TEST_F(UplinkBundleTest, JitterIsThatOfTheLeastLink) {
   EXPECT_EQ(samples_.back().jitter.count(), 0);
 }
 
-// Two links report in turns. The measured rate is that of both together, without steps.
+// Two links report in turns. The measured rate must be the sum of both, without steps.
 TEST_F(UplinkBundleTest, TheRateIsThatOfAllLinksBetweenTwoDatagrams) {
   bundle_.make_link(1, 64);
   Instant now = kStart;
@@ -178,7 +178,7 @@ TEST_F(UplinkBundleTest, TheRateIsThatOfAllLinksBetweenTwoDatagrams) {
     now = now + std::chrono::milliseconds(1);
     bundle_.on_sent(now, i % 2, {(i + 1) / 2, 1, 1500, 1500});
     if (i < 20 || i % 4 > 1) continue;
-    // A report of link i % 2: all datagrams arrived that were sent on it until 10 ms ago.
+    // Link i % 2 reports that all datagrams it sent until 10 ms ago arrived.
     const std::uint32_t largest = (i - 10 + 1) / 2;
     const auto arrived_us = static_cast<std::uint32_t>((now.ns / 1000 - 5'000) & 0xFFFFFF);
     bundle_.on_report(now, i % 2,
@@ -195,8 +195,8 @@ TEST_F(UplinkBundleTest, TheRateIsThatOfAllLinksBetweenTwoDatagrams) {
   }
 }
 
-// Except for a peer in the same house: the line does not lie between the two, so datagrams to it
-// cost nothing.
+// The uplink does not lie between this process and a near peer, so datagrams to that peer are not
+// paced.
 TEST_F(UplinkBundleTest, ANearPeerIsNotPaced) {
   bundle_.make_link(1, 64);
   Instant now = kStart;
@@ -215,12 +215,12 @@ TEST_F(UplinkBundleTest, ANearPeerIsNotPaced) {
   for (std::uint32_t i = 3; i < 40; ++i) bundle_.on_sent(now, 1, {i, 1, 1500, 1500});
   EXPECT_TRUE(bundle_.open(now));
   EXPECT_EQ(bundle_.in_flight_bytes(), 0u);
-  // Unpaced traffic must not fill more than a part of the peer's socket.
+  // Unpaced traffic may fill only a part of the peer's socket.
   EXPECT_EQ(bundle_.datagrams_granted(0), UINT32_MAX);
   EXPECT_EQ(bundle_.datagrams_granted(1), (1u << 20) / 1500);
 }
 
-// Two peers, of which that of link 1 is near.
+// Two peers: the one of link 1 is near.
 class NearPeer : public UplinkBundleTest {
  protected:
   NearPeer() {
@@ -233,7 +233,7 @@ class NearPeer : public UplinkBundleTest {
     EXPECT_EQ(bundle_.in_flight_bytes(), 0u);
   }
 
-  // Sends the near peer datagrams in batches of 8, each of which it reports after 0.2 ms.
+  // Sends the near peer datagrams in batches of 8, and reports each batch after 0.2 ms.
   void exchange(std::uint32_t batches, std::uint32_t lost_of_a_batch, std::uint16_t drops = 0) {
     for (std::uint32_t i = 0; i < batches; ++i) {
       near_sequence_ += 8;
@@ -261,7 +261,8 @@ class NearPeer : public UplinkBundleTest {
   std::uint16_t host_drops_ = 0;
 };
 
-// What is not paced fills a short queue of the uplink, and what is paced to others is lost there.
+// Unpaced datagrams may fill a short queue on the uplink, where paced datagrams to other peers are
+// then lost.
 TEST_F(NearPeer, IsPacedWhereTheNetworkLosesMuchOnTheWay) {
   exchange(31, 3);
   EXPECT_FALSE(paced()) << "too few datagrams to tell";
@@ -289,7 +290,7 @@ TEST_F(NearPeer, OnANewPathIsJudgedAnew) {
   EXPECT_FALSE(paced());
 }
 
-// The memory of sent datagrams grows with the datagrams in flight.
+// Records of sent datagrams are kept as long as the datagrams are in flight.
 TEST_F(UplinkBundleTest, AReportMayNameADatagramOfLongAgo) {
   bundle_.make_link(1, 20'000);
   for (std::uint32_t i = 1; i <= 15'000; ++i)
@@ -374,7 +375,7 @@ TEST_F(UplinkBundleTest, AsksEveryQuarterRoundTripAndBeforeTheWindowIsFull) {
   EXPECT_TRUE(bundle_.asks(kStart, 0));
 }
 
-// Datagrams that may be lost are written off, so that another one can ask.
+// After a silence, datagrams are written off, so that the window lets another one ask.
 TEST_F(UplinkBundleTest, SilenceWithAFullWindowLetsItSendAgain) {
   bundle_.on_asked(kStart, 0);
   send(kStart, 20);
@@ -399,8 +400,8 @@ TEST_F(UplinkBundleTest, SilenceAfterThreeQuestionsHalvesThePace) {
   EXPECT_EQ(bundle_.pace().bits_per_second, 120e6);
 }
 
-// At a thousandth of the pace a packet took minutes, and this delay once outlasted the first
-// answer.
+// At a thousandth of the pace one packet takes minutes, and the bundle once waited that long after
+// the first answer.
 TEST_F(UplinkBundleTest, SilenceIsOverAtTheFirstAnswer) {
   for (int i = 0; i < 3; ++i) bundle_.on_asked(kStart, 0);
   Instant now = kStart;
@@ -431,8 +432,8 @@ TEST(UplinkBundleSilence, ASlowPaceStillAsksTwiceASecond) {
   EXPECT_TRUE(bundle.open(now + std::chrono::milliseconds(500)));
 }
 
-// W-6: bytes in any millisecond <= rate x 1 ms x 1.05 + a quantum. Of the allowance that was not
-// used in time, at most half a quantum is made up for.
+// W-6: the bytes in any millisecond are at most rate x 1 ms x 1.05 + a quantum. At most half a
+// quantum of unused allowance is caught up.
 TEST(UplinkBundlePacing, NoMillisecondHoldsMoreThanItsRateAndAQuantum) {
   for (const double rate : {10e6, 100e6, 1e9, 10e9}) {
     Bottleneck line({.bits_per_second = 20e9, .rtt_seconds = 0.001});
@@ -458,7 +459,7 @@ TEST(UplinkBundlePacing, NoMillisecondHoldsMoreThanItsRateAndAQuantum) {
   }
 }
 
-// A pace without a window
+// A controller with a pace and no window.
 class Metronome final : public Controller {
  public:
   explicit Metronome(std::size_t quantum_bytes) : quantum_bytes_(quantum_bytes) {}
@@ -477,7 +478,7 @@ struct LateHost {
   std::size_t quantum_bytes = 0;  // quantum that the controller names
 };
 
-// The share of its pace that a host gets to send if it sleeps for a while whenever it has nothing
+// Returns the share of its pace that a host sends if it sleeps for a while whenever it has nothing
 // to send.
 double share_sent(const LateHost& host) {
   UplinkBundle bundle(std::make_unique<Metronome>(host.quantum_bytes));
@@ -509,8 +510,7 @@ TEST(UplinkBundlePacing, AHostThatSleepsLongerThanATrainTakesLosesNoneOfItsRate)
   EXPECT_GT(share_sent({microseconds(600), milliseconds(100)}), 0.95);
 }
 
-// A host that sleeps longer has nothing to send. The allowance of that time does not become a burst
-// later.
+// The allowance of a host that sleeps longer must not become a burst later.
 TEST(UplinkBundlePacing, AHostCatchesUpByHalfAMillisecondAtMost) {
   using std::chrono::milliseconds;
   EXPECT_LE(share_sent({milliseconds(20), milliseconds(500)}), 0.8 / 20);

@@ -1,4 +1,4 @@
-// The uplink that lanes of a process share.
+// Tests the uplink that lanes of a process share.
 #include "congestion/uplink.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kTrainBytes = 3'000;
 
-// A given pace, and a window.
+// A controller with a fixed pace and a window.
 class Paced final : public Controller {
  public:
   explicit Paced(std::uint64_t window) : window_(window) {}
@@ -44,7 +44,7 @@ struct TwoLanes : ::testing::Test {
                   .segment_bytes = kTrainBytes / 2,
                   .total_bytes = kTrainBytes});
   }
-  // Tries to send as a node does that has data.
+  // Sends if the lane is open; otherwise waits as a node with data does.
   bool try_to_send(Uplink& lane) {
     if (!lane.open(now)) {
       lane.note_held_back();
@@ -72,7 +72,7 @@ TEST_F(TwoLanes, WhatOneSendsTheOtherWaitsFor) {
   EXPECT_GT(first->in_flight_bytes(), 0u);
 }
 
-// A train takes a millisecond.
+// A train takes a millisecond, and lanes take turns.
 TEST_F(TwoLanes, WhoWaitsLongestIsNext) {
   make();
   while (try_to_send(*first)) {
@@ -99,7 +99,8 @@ TEST_F(TwoLanes, WhoseTurnItIsIsNotWaitedForLong) {
   EXPECT_TRUE(try_to_send(*second));
 }
 
-// The lane's socket may be full. It is woken for its turn once, and not again before it asks.
+// A lane may miss its turn because its socket is full. It must be woken once, and not again before
+// it asks.
 TEST_F(TwoLanes, WhoDoesNotTakeItsTurnIsNotWokenForItAllTheTime) {
   make();
   while (try_to_send(*first)) {
@@ -166,7 +167,7 @@ TEST_F(TwoLanes, WhatALaneThatEndsHadUnderWayIsWaitedForNoMore) {
   EXPECT_TRUE(try_to_send(*first));
 }
 
-// Threads read the same clock, but take their turns in another order.
+// Threads read the same clock, but may take their turns in another order.
 TEST_F(TwoLanes, TimeDoesNotGoBack) {
   make();
   now += 10ms;

@@ -13,7 +13,7 @@ WanRound round_of(double covered, double lost, bool marked = false) {
   return {.loss = {covered, lost}, .marked = marked};
 }
 
-// The network loses a tenth by itself.
+// Teaches that the network itself loses a tenth.
 void teach_a_tenth(WanLosses& losses) {
   losses.teach({10'000, 1000});
 }

@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A startup that gets one sample in each round trip of 20 ms.
+// Feeds a startup with one sample per round trip of 20 ms.
 class WanStartupTest : public ::testing::Test {
  protected:
   void round_trip(double rate, WanRound round = {}, Duration queue = 0ms) {

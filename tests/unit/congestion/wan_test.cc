@@ -67,8 +67,8 @@ void report_round(Wan& wan, Instant& now, double lost, Duration queueing) {
                  .phase = wan.pace().phase});
 }
 
-// A start of a few packets a round trip loses half of them to one burst. If a queue too short to be
-// seen overflows, it does so again in the next round trip.
+// One burst takes half of the few packets of a startup's round trip. A queue that overflows does so
+// again in the next round trip, so only then must the startup end.
 TEST(Wan, StartsThroughABurst) {
   const auto pace_after = [](int flooded) {
     Wan wan;
@@ -82,9 +82,8 @@ TEST(Wan, StartsThroughABurst) {
   EXPECT_GT(pace_after(1), 8 * pace_after(2));
 }
 
-// A queue stands, and CUBIC's window is cut by each of the line's own losses. The queue that
-// remains is only a delay that has grown: it is shorter than the target, and longer than half of
-// it.
+// A standing queue and the line's own losses have cut CUBIC's window. The queue that remains is
+// shorter than the target and longer than half of it, so it is only a delay that has grown.
 TEST(Wan, CompetesWithNobodyBesideAShortQueue) {
   Wan wan;
   Instant now{1'000'000'000};
@@ -98,9 +97,9 @@ TEST(Wan, CompetesWithNobodyBesideAShortQueue) {
   EXPECT_GT(wan.pace().bits_per_second, 1e9);
 }
 
-// The first losses look like overflows of the queue that stood then, which was our own train. With
-// a target of half that queue, every longer queue would be a sign. The pace ends at 3,900 Mb/s; if
-// the overflow is not judged again, it ends at 30.
+// The first losses look like overflows of the queue at that time, which is only the sender's own
+// train. With a target of half that queue, every longer queue would count as one. The pace ends at
+// 3,900 Mb/s; without a second judgement of the overflow it ends at 30.
 TEST(Wan, ForgetsAnOverflowThatWasABurst) {
   constexpr Duration kTrain = std::chrono::microseconds(40);
   Wan wan;
@@ -136,16 +135,16 @@ Shares shares_in_bursts(double bits_per_second, std::uint64_t seeds, double from
   return shares;
 }
 
-// If the floor learns only from round trips without bursts, each burst costs a part of the pace:
-// flows get 0.86 of the line in the first seconds, and 0.37 with the slowest seed.
+// If the noise floor learned only from round trips without bursts, each burst would cost a part of
+// the pace. Flows would get 0.86 of the line in the first seconds, and 0.37 with the slowest seed.
 TEST(Wan, LearnsFromBurstsFarBelowWhatTheLineHasCarried) {
   const Shares shares = shares_in_bursts(125e6, 8, 1, 4);
   EXPECT_GT(shares.mean, 0.92);
   EXPECT_GT(shares.least, 0.75);
 }
 
-// In the second second the floor explains the losses for which the rate was cut in the first. A
-// rate that only grew by steps would get 0.91 of the line then, and 0.63 with the slowest seed.
+// In the second second, the noise floor explains the losses that cut the rate in the first. A rate
+// that only grew by steps would get 0.91 of the line then, and 0.63 with the slowest seed.
 TEST(Wan, TakesBackWhatBurstsCostBeforeTheFloorWasKnown) {
   const Shares shares = shares_in_bursts(500e6, 16, 1, 1.5);
   EXPECT_GT(shares.mean, 0.94);
@@ -162,7 +161,7 @@ TEST(Wan, DoesNotTakeTheOverflowOfAShortQueueForNoise) {
   }
 }
 
-// A controller must leave a queue that marks before it overflows, even if the line itself loses
+// A controller must slow down for marks before the queue overflows, even if the line itself loses
 // packets.
 TEST(Wan, SlowsDownForMarks) {
   for (const double loss : {0.0, 0.05}) {
@@ -175,7 +174,7 @@ TEST(Wan, SlowsDownForMarks) {
   }
 }
 
-// CC-5. Startup has taught the floor some noise, which must be no excuse here.
+// Startup has taught the noise floor some loss, which must not excuse the full queue here (CC-5).
 TEST(Wan, FollowsALineThatBecomesATenth) {
   for (const double loss : {0.0, 0.1}) {
     Bottleneck line({.queue_bdp = 0.2, .loss = loss});

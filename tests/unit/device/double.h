@@ -1,4 +1,4 @@
-// The driver double as unit tests load it.
+// Loads the double of CUDA's driver for unit tests.
 #pragma once
 
 #include <dlfcn.h>

@@ -56,7 +56,7 @@ TEST(DriverContexts, AreThoseOfTheThreadOrPrimaryOnes) {
   EXPECT_EQ(context_of(driver, 999).status().code(), StatusCode::kUnavailable);
 }
 
-// The other tests prove little unless the double keeps this promise.
+// The other tests prove little unless the double faults like a device.
 TEST(DriverDouble, ProcessorFaultsOnDeviceMemory) {
   const Driver& driver = the_driver();
   const auto context = context_of(driver, 0);

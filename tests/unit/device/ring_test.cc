@@ -47,7 +47,7 @@ TEST_F(RingTest, NothingLiesOverWhatIsNotClosed) {
   EXPECT_EQ(over(), (Numbers{1}));
 }
 
-// Another lease may get the rest.
+// Leases 2 and 3 each take a part of lease 1's memory, so both must wait for lease 1.
 TEST_F(RingTest, WhatIsLeftOfALeaseStaysItsOwn) {
   Ring ring(4 * kUnit);
   ring.close(*place(ring, 4, 1));
@@ -62,11 +62,11 @@ TEST_F(RingTest, WhatIsLeftOfALeaseStaysItsOwn) {
 TEST_F(RingTest, LongerThanTheRingHasNoPlace) {
   Ring ring(2 * kUnit);
   EXPECT_FALSE(place(ring, 3, 1).has_value());
-  // A lease of 0 bytes has a place, too.
+  // A lease of 0 bytes also has a place.
   EXPECT_EQ(ring.place(0, Signal(&words_, 0, 1), over_)->offset, 0U);
 }
 
-// A new user of memory waits for the last user of each page, in any order of lengths.
+// A lease of memory must wait for the last user of each page, for leases of any length.
 TEST_F(RingTest, EveryEarlierUserIsWaitedFor) {
   std::mt19937 random(7);
   constexpr std::size_t kUnits = 16;

@@ -45,7 +45,7 @@ class Network {
   std::vector<std::thread> threads_;
 };
 
-// Connections, and whether streams wait for values.
+// A device's number of connections, and whether its streams can wait for values.
 struct Streams {
   int connections;
   int stream_waits;
@@ -139,8 +139,8 @@ TEST_P(StagerTest, RowsAreGatheredAndScattered) {
             (std::vector<unsigned char>{0, 2, 3, 3, 4, 6, 7, 7, 8, 10, 11, 11}));
 }
 
-// Two ranks share a thread and a stream, and their steps need each other. Each transfer is longer
-// than the ring, so neither may hold the ring alone.
+// Two ranks share a thread and a stream, and need each other's steps. Their transfers are longer
+// than the ring, so neither rank may take all of it.
 TEST_P(StagerTest, LanesOfAGroupGoSideBySide) {
   constexpr std::size_t kStep = kRing / 4;
   constexpr std::size_t kSteps = 12;
@@ -173,8 +173,8 @@ TEST_P(StagerTest, LanesOfAGroupGoSideBySide) {
   EXPECT_EQ(driver_.call.cuStreamSynchronize(on), cuda::kSuccess);
 }
 
-// Steps of two ranks whose kernels wait for each other. They compute sums of both inputs, and
-// outputs of both sums.
+// Plays steps of two ranks whose kernels wait for each other: sums need both inputs, and outputs
+// need both sums.
 class Exchange {
  public:
   explicit Exchange(std::size_t steps) : pairs_(steps) {}
@@ -206,7 +206,7 @@ class Exchange {
     const std::lock_guard lock(mutex_);
     pairs_[index].push_back(site.signal);
   }
-  // Plays the network of all steps, until the last is done.
+  // Plays the network for all steps.
   void work() {
     for (std::size_t done = 0; done < pairs_.size(); std::this_thread::yield()) {
       const std::lock_guard lock(mutex_);
@@ -280,7 +280,7 @@ TEST_P(StagerTest, AllStreamsOfAnOperationWaitForIt) {
   EXPECT_EQ(bytes_at(at, 64, second), std::vector<unsigned char>(64, 2));
 }
 
-// The second step's input never arrives in staging. Without end() its stream would wait for ever.
+// The second step's input never arrives in staging, so its stream waits until end().
 TEST_P(StagerTest, EndFreesStreams) {
   if (GetParam().stream_waits == 0) GTEST_SKIP() << "the call itself waits";
   const cuda::Stream on = stream();
@@ -306,7 +306,7 @@ TEST_P(StagerTest, EndFreesStreams) {
   stager_.end(*order);
   network_ends();  // as an aborted communicator does
   EXPECT_EQ(driver_.call.cuStreamSynchronize(on), cuda::kSuccess);
-  // Later transfers do not wait, nor begin.
+  // Later transfers on the ended lane must neither wait nor begin.
   const Transfer later{order, {on}, {{64, {copy}, {copy}, [](std::byte*, const Done&) {
                                         ADD_FAILURE() << "a step of an ended lane";
                                       }}}};
@@ -323,7 +323,7 @@ TEST_P(StagerTest, WhatNeedsTooMuchAtOnceIsRefused) {
   EXPECT_EQ(refused.status().code(), StatusCode::kResourceExhausted);
 }
 
-// Graphs need streams that wait.
+// Tests graphs, which need streams that can wait.
 class StagerGraphTest : public StagerTest {
  protected:
   cuda::Code begin(cuda::Stream on) {
@@ -370,7 +370,7 @@ TEST_P(StagerGraphTest, EveryReplayIsANewOperation) {
   EXPECT_EQ(bytes_at(at, 3000, on), std::vector<unsigned char>(3000, 6));
   destroy(graph);
   one.steps.clear();
-  // The double's thread may still use the last launch.
+  // The double's thread may use the last launch a little longer.
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (state.use_count() > 1 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
   EXPECT_EQ(state.use_count(), 1) << "what the graph held is still there";
@@ -386,7 +386,7 @@ TEST_P(StagerGraphTest, CallsAndReplaysKeepTheStreamsOrder) {
   ASSERT_EQ(begin(on), cuda::kSuccess);
   ASSERT_TRUE(stager_.enqueue({&one, 1}).ok());
   const cuda::Graph graph = end(on);
-  // Its step is added when the stream reaches it, after the step of the next call.
+  // A graph's step is added when the stream reaches it, after the step of the next call.
   launch(graph, on);
   ASSERT_TRUE(stager_.enqueue({&one, 1}).ok());
   launch(graph, on);

@@ -24,7 +24,7 @@ void for_each_element(Check check) {
 constexpr std::uint32_t kStride = 4099;  // prime: every exponent with all kinds of mantissas
 constexpr std::uint32_t kInfinity = 0x7F800000;
 
-// A path that works for any format. Codes of E2M1 also have a path of their own.
+// Returns the code by the path for any format, or by E2M1's own path.
 template <Minifloat element, int fraction_bits>
 std::uint32_t saturated_code(float magnitude) {
   if constexpr (element == codec::kE2M1) {

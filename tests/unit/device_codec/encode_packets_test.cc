@@ -1,5 +1,5 @@
-// Kernels that encode, compiled for the host, must give the bytes of src/math/codec: every format,
-// rounding and scale rule, every type of tensor, every tail, every alignment.
+// Kernels that encode, compiled for the host, must give the bytes of src/math/codec: for every
+// format, rounding, scale rule, tensor type, tail and alignment.
 #include "device_codec/encode_packets.h"
 
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@
 namespace leeway::device_codec {
 namespace {
 
-// Encodes to an address that is `off` bytes off, over bytes that are not zero, with guards on both
-// sides. The tensor is read from such an address, too.
+// Encodes to an address that is `off` bytes from alignment, over bytes that are not zero, with
+// guard bytes on both sides. The tensor is shifted, too.
 std::vector<std::byte> encoded_by_kernel(const codec::Format& format, const Packets& packets,
                                          std::span<const std::byte> tensor,
                                          const codec::Place& place, std::size_t off) {
@@ -55,7 +55,7 @@ TEST(EncodePackets, EqualTheDefinitionAtEveryLength) {
   }
 }
 
-// The packet's scale spans its largest magnitude, which whole quads may not have.
+// The packet's scale must see its largest magnitude even behind the last whole quad.
 TEST(EncodePackets, TheLargestElementMayBeTheLast) {
   for (const CodecOptions& options : every_option_on_devices()) {
     const codec::Format format = codec::format_of(options, DataType::f32);

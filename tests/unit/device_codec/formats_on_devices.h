@@ -1,4 +1,4 @@
-// The formats that have kernels, and memory of a packet at any address.
+// The formats that have kernels, and a packet's memory at any address.
 #pragma once
 
 #include <vector>
@@ -42,7 +42,7 @@ inline constexpr codec::Place kPlace{.seed = 0x123456789ABCDEF0,
                                      .source = 3,
                                      .first_element = (std::uint64_t{1} << 36) - 32};
 
-// The elements of a tensor of this type, rounded from floats as the processor rounds them.
+// Rounds floats to a tensor of this type as the processor does.
 inline std::vector<std::byte> tensor_of(DataType type, std::span<const float> values) {
   const codec::Format format = codec::format_of(Codec::native, type);
   std::vector<std::byte> bytes(values.size() * size_of(type));
@@ -57,7 +57,7 @@ inline std::size_t bytes_of(const codec::Format& format, const Packets& packets)
          format.encoded_bytes(packets.elements - full);
 }
 
-// The packets as src/math/codec encodes them.
+// Encodes the packets by src/math/codec.
 inline std::vector<std::byte> defined_packets(const codec::Format& format, const Packets& packets,
                                               std::span<const std::byte> tensor,
                                               const codec::Place& place) {

@@ -1,4 +1,4 @@
-// Kernels as they are loaded and launched. The driver double runs their host versions.
+// Tests how kernels are loaded and launched. The driver double runs their host versions.
 #include "device_codec/kernels.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 namespace cuda = device::cuda;
 
-// Any bytes serve: the double uses only names.
+// The image may hold any bytes, because the double looks only at names.
 constexpr std::byte kImage[] = {std::byte{1}};
 
 DeviceMemory on_device(std::span<const std::byte> bytes) {

@@ -13,7 +13,7 @@ EncodeJob job_of(std::uint32_t packets, std::uint64_t mark) {
   return {.packets = {.count = packets}, .place = {.seed = mark}};
 }
 
-// How often each packet of each job was given to a warp, by the jobs' marks.
+// For each job, by its mark: how often each of its packets was given to a warp.
 using Shares = std::map<std::uint64_t, std::vector<int>>;
 
 Shares shares_of(const Orders<EncodeJob>& orders, unsigned warps, std::vector<unsigned>& work) {
@@ -41,7 +41,7 @@ TEST(LaunchOrders, OneJobIsDividedAmongWarps) {
   EXPECT_EQ(work, (std::vector<unsigned>{3, 3, 2, 2}));
 }
 
-// With many short jobs all warps stay busy.
+// Many short jobs must keep all warps busy.
 TEST(LaunchOrders, JobsOfAListGoOnWhereTheOneBeforeEnded) {
   const std::vector<EncodeJob> jobs = {job_of(3, 1), job_of(0, 2), job_of(6, 3), job_of(2, 4),
                                        job_of(5, 5)};

@@ -1,5 +1,5 @@
-// Calls whose elements lie in device memory and are encoded, summed and decoded by kernels: on the
-// driver double, over communicators of one process. All bits are those of the call on host memory.
+// Tests calls whose elements lie in device memory and are encoded, summed and decoded by kernels on
+// the driver double. All bits must be those of the call on host memory.
 #include "device_codec/payload.h"
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ const Kernels& kernels_of_double() {
   return kernels;
 }
 
-// The calls of one rank on memory of the device of its number.
+// Makes one rank's calls on the device with that rank's number.
 Result<CollectiveReport> reduce_on_device(Communicator& communicator, CollectiveOptions options,
                                           DataType type, std::vector<std::byte>& data) {
   const device::Driver& driver = device::the_driver();

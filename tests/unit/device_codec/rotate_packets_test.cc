@@ -1,4 +1,4 @@
-// Kernels that rotate, compiled for the host, against the definition in src/math/codec.
+// Compares kernels that rotate, compiled for the host, with src/math/codec.
 #include "device_codec/rotate_packets.h"
 
 #include <gtest/gtest.h>

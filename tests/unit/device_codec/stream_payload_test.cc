@@ -1,5 +1,5 @@
-// Calls that streams wait for, whose elements kernels encode, sum and decode: on the driver double,
-// over communicators of one process. All bits are those of the same calls on host memory.
+// Tests calls for which streams wait, and whose elements kernels encode, sum and decode on the
+// driver double. All bits must be those of the same calls on host memory.
 #include "device_codec/stream_payload.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ struct Case {
 using Tensors = std::vector<std::vector<std::byte>>;
 using RankCall = std::function<void(Communicator&, std::vector<std::byte>& data)>;
 
-// The final data of each rank.
+// Runs `call` on all ranks. Returns their final data.
 Tensors run(const Case& one, const RankCall& call) {
   Options options;
   options.seed = 9;
@@ -89,7 +89,7 @@ Work begin(const Case& one, Communicator& communicator, std::size_t count, const
 
 // ---- on host memory ----
 
-// The part's blocks, one behind the other.
+// Returns part `i` of all blocks, end to end.
 std::vector<std::byte> gathered(const Case& one, std::span<const std::byte> data, std::size_t i) {
   std::vector<std::byte> part;
   for (std::size_t block = 0; block < one.blocks(); ++block) {
@@ -128,8 +128,8 @@ const Kernels& kernels_of_double() {
 }
 
 device::Stager& stager() {
-  // The ring is smaller than a call, so that the call's steps wait for each other. Streams write to
-  // its memory.
+  // The ring is smaller than a call, so a call's steps wait for each other. It is never freed,
+  // because streams write to it.
   static auto* const one = new device::Stager(device::the_driver(), std::size_t{256} << 10);
   return *one;
 }
@@ -217,8 +217,7 @@ class StreamPayloadTest : public ::testing::TestWithParam<int> {
   StreamPayloadTest() { device::configure(5, GetParam(), 1); }
 
   static void expect_same(const Case& one) {
-    // Out of place, the second call has the first call's input, which the calls on host memory must
-    // copy for.
+    // Out of place, each call must have the first input, so the calls on host memory copy it.
     const Tensors plain = run(one, [&](Communicator& communicator, auto& data) {
       if (one.in_place) return call_on_host(one, communicator, data);
       const std::vector<std::byte> input = data;
@@ -292,7 +291,7 @@ TEST_P(StreamPayloadTest, EveryReplayOfAGraphIsANewCall) {
   expect_same(one);
 }
 
-// The network never begins. Without end() the stream would wait for ever. Nothing is written.
+// The network never begins, so only end() can free the stream. Nothing may be written.
 TEST_P(StreamPayloadTest, StreamOfAnEndedLaneGoesOn) {
   const device::Driver& driver = device::the_driver();
   const auto lane = stager().open(0).value();

@@ -1,5 +1,5 @@
-// Kernels that decode and sum, compiled for the host, against src/math/codec and against the sum
-// that the library computes on the processor.
+// Compares kernels that decode and sum, compiled for the host, with src/math/codec and the
+// library's sum.
 #include "device_codec/sum_packets.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 using codec::ValueKind;
 
-// One codec of each format: for decoding, neither rounding nor scale rule matters.
+// Returns every codec once, because rounding and scale rule do not matter for decoding.
 std::vector<CodecOptions> every_codec() {
   std::vector<CodecOptions> all = every_option_on_devices();
   std::erase_if(all, [](const CodecOptions& options) {
@@ -37,7 +37,8 @@ bool same_elements(DataType type, std::span<const std::byte> a, std::span<const 
   return codec::same_floats(x, y);
 }
 
-// Payloads of an encoder, of one that met infinities and NaN, random ones, and the worst possible.
+// Returns payloads to decode: an encoder's, one with infinities and NaN, random ones, and the worst
+// possible ones.
 std::vector<std::vector<std::byte>> payloads(const codec::Format& format, const Packets& packets) {
   const std::size_t elements = packets.elements;
   const auto honest = defined_packets(
@@ -59,7 +60,7 @@ std::vector<std::vector<std::byte>> payloads(const codec::Format& format, const 
           std::vector(honest.size(), std::byte{0})};
 }
 
-// The library's sum: packet by packet, without contributions of factor 0.
+// Sums as the library does, packet by packet, and skips contributions of factor 0.
 std::vector<std::byte> defined_sum(const codec::Format& format, const Packets& packets,
                                    std::span<const Contribution> contributions) {
   std::vector<std::byte> out(packets.elements * size_of(format.element));

@@ -1,5 +1,5 @@
-// The driver with a transport whose reading, fullness and death a test decides. The tests check
-// when memory may be reused, and what callers are told.
+// Tests when memory may be reused, and what callers are told. The transport reads, is full and dies
+// as a test decides.
 #include "driving/channel.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
-// Takes and releases trains as a test decides. All members but wake() and `dead` are used under a
+// Takes and releases trains as a test decides. Use all members but wake() and `dead` under a
 // Driver::Session.
 class StubbornTransport final : public DatagramTransport {
  public:
@@ -121,8 +121,7 @@ Channel channel_over(TransportKind kind, int size, StubbornTransport* transport)
           config_of(size), std::move(slots)};
 }
 
-// Rank 0 of a group whose other ranks are silent. A probe of all ranks makes one train for each of
-// them.
+// Rank 0 of a group whose other ranks are silent. probe_all() makes a train for each of them.
 class DriverTest : public ::testing::Test {
  protected:
   static constexpr int kSize = 41;
@@ -133,7 +132,7 @@ class DriverTest : public ::testing::Test {
     channel_.engine().endpoint().probe_all();
     session.pump();
   }
-  // Steps the driver often enough for everything that can go to have gone.
+  // Steps the driver often enough to send all that can be sent.
   void pump() {
     Driver::Session session(driver_);
     for (int i = 0; i < 100; ++i) session.pump();
@@ -151,7 +150,7 @@ class DriverTest : public ::testing::Test {
       transport.let_go(transport.reading);
       EXPECT_FALSE(transport.changed_while_read);
       EXPECT_FALSE(transport.outside_registered);
-      // Otherwise the driver would repeat its good-bye to the other ranks for seconds.
+      // A dead transport keeps the driver from repeating its good-bye for seconds.
       transport.dead = true;
     });
   }
@@ -204,7 +203,7 @@ TEST_F(DriverTest, GivesNobodyMemoryBackWhileTrainsAreBorrowed) {
     transport.room = 3;
   });
   probe_all();
-  // The call is done at once, because rank 999 does not exist.
+  // The call ends at once, because rank 999 does not exist.
   const auto refused = channel_.submit({.kind = collective::OperationKind::send, .peer = 999});
   const auto given_back = [&] {
     pump();
@@ -297,7 +296,7 @@ TEST_F(DriverOperations, ADeadTransportFailsWhatIsOpenAndWhatComesNamingTheDevic
   expect_death(Driver::wait(*later));
 }
 
-// A receive ends at its deadline, and nothing is sent for that.
+// A receive ends at its deadline without sending anything.
 TEST_F(DriverOperations, CallsBackBeforeItSleeps) {
   collective::OperationSpec spec{.kind = collective::OperationKind::recv, .peer = 1};
   spec.output = std::span(data_);
@@ -325,7 +324,7 @@ TEST_F(DriverOperations, ATransportThatDiesWhileItReadsGivesMemoryBack) {
   EXPECT_TRUE(open->done.load());
 }
 
-// The memory is the copy of a small input, from which datagrams are gathered.
+// A small input is copied, and datagrams are gathered from the copy.
 TEST_F(DriverOperations, ATransportKnowsTheMemoryOfOperationsAsLongAsTheyHaveIt) {
   const auto reduce_scatter = [&](std::size_t elements) {
     std::vector<float> block(elements / 2);

@@ -21,8 +21,7 @@ class SilentTransport final : public DatagramTransport {
   TransportLimits limits_{1472, 65507, 64, 256, 1u << 20};
 };
 
-// An operation was begun, so the background thread has the role. This thread plays the background
-// thread, too.
+// An operation has begun, so the background thread, which this thread also plays, has the role.
 class DrivingRoleTest : public ::testing::Test {
  protected:
   void SetUp() override { drive_in_background(); }
@@ -57,7 +56,7 @@ TEST_F(DrivingRoleTest, WhoAsksNowAndThenLeavesItToTheBackground) {
   EXPECT_FALSE(role_.polled());
 }
 
-// An operation that begins later must not be left to a poller that has gone.
+// If a poller goes away, later operations must be left to the background thread.
 TEST_F(DrivingRoleTest, AfterAPauseTheBackgroundHasItUntilSomebodyAsksDenselyAgain) {
   for (int i = 0; i < 20; ++i) (void)poll_after(1us);
   role_.release_to_callers();

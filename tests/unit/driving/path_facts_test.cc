@@ -89,7 +89,7 @@ TEST(PathText, OfATransportWithoutAddressesHasItsOwnRemedy) {
   EXPECT_THAT(text_of(facts), AllOf(HasSubstr("4791"), Not(HasSubstr("there ("))));
 }
 
-// In the error, the text follows some 60 characters.
+// In an error, about 60 characters precede this text.
 TEST(PathText, FitsIntoAnErrorWithTheLongestAddressesOfV4) {
   PathFacts facts = silent();
   facts.own = facts.theirs = facts.stranger = {

@@ -1,4 +1,5 @@
-// Compares the code with arithmetic of the test's own, and tries all losses that it must repair.
+// Compares the code with arithmetic of the test's own, and tries all losses that the code must
+// repair.
 #include "erasure/cauchy.h"
 
 #include <gtest/gtest.h>
@@ -100,8 +101,8 @@ TEST(Cauchy, EveryPairOfPacketsIsRecoveredFromEveryPairOfRows) {
   }
 }
 
-// Loses up to as many packets as there are parities, in any places. Lengths are those of vectors
-// and strips, and near them.
+// Loses up to as many packets as there are parities, at random places. Lengths are near those of
+// vectors and strips.
 TEST(Cauchy, WhateverIsLostIsRecovered) {
   unsigned seed = 0;
   for (const std::size_t count : {2, 5, 33, 128}) {
@@ -125,7 +126,7 @@ TEST(Cauchy, NothingIsTouchedWhereNothingIsMissing) {
   EXPECT_TRUE(code.recovers({}, {}));
 }
 
-// Counts the share of codes that fall short.
+// Compares with the counted share of codes that lose too much.
 TEST(Shortfall, IsHowOftenMoreIsLostThanThereIsParity) {
   std::mt19937_64 random(11);
   constexpr int kTrials = 40'000;
@@ -142,7 +143,7 @@ TEST(Shortfall, IsHowOftenMoreIsLostThanThereIsParity) {
   }
 }
 
-// Counts losses in bursts of geometric length that begin at random.
+// Losses come in bursts of geometric length that begin at random.
 TEST(Shortfall, HeedsBursts) {
   std::mt19937_64 random(12);
   constexpr int kTrials = 40'000;
@@ -158,7 +159,7 @@ TEST(Shortfall, HeedsBursts) {
         for (int n = bursts(random); n > 0; --n) lost += 1 + more(random);
         count += lost > static_cast<int>(parities);
       }
-      // The distribution has this mean and variance, but another shape.
+      // The prediction has the right mean and variance but another shape, so the tolerance is wide.
       const double share = static_cast<double>(count) / kTrials;
       const double expected = shortfall(62, parities, loss, kDispersion);
       EXPECT_LE(share, 1.5 * expected) << loss << ", " << parities;

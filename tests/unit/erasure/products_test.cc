@@ -23,7 +23,7 @@ Rows random_rows(std::size_t count, std::size_t bytes, std::mt19937& random) {
   return rows;
 }
 
-// The kernel's sums, in targets that are longer and filled with other values before.
+// Returns the kernel's sums, in targets that are longer and were filled with other values.
 Rows sum(const ProductKernel& kernel, const std::vector<std::uint8_t>& coefficients,
          const Rows& sources, std::size_t targets, std::size_t bytes) {
   std::vector<unsigned char> tables(coefficients.size() * kernel.table_bytes);
@@ -57,8 +57,8 @@ TEST(Products, MultiplyEveryByteByEveryCoefficient) {
   }
 }
 
-// Lengths near those of vectors, with every number of targets that a group of rows may have.
-// Nothing may be written beyond the targets.
+// Tries lengths near those of vectors, with every number of targets in a group of rows. Nothing may
+// be written beyond the targets.
 TEST(Products, SumThem) {
   std::mt19937 random(21);
   for (const std::size_t bytes : {1, 31, 32, 63, 64, 65, 200, 512}) {

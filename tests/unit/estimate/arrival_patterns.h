@@ -15,8 +15,8 @@
 
 namespace leeway::estimate::testing {
 
-// Links that carried `sent` packets of which `arrived` came, all with weight 1; entry 0 is the
-// owner's.
+// Makes links that carried `sent` packets, of which `arrived` came, with weight 1. Entry 0 is the
+// owner's, and lost nothing.
 inline std::vector<LinkTally> equal_links(std::size_t size, std::uint32_t sent,
                                           std::uint32_t arrived) {
   std::vector<LinkTally> links(size, {.sent = sent, .arrived = arrived, .weight = 1.0});
@@ -24,7 +24,7 @@ inline std::vector<LinkTally> equal_links(std::size_t size, std::uint32_t sent,
   return links;
 }
 
-// A set of ranks as scales() takes it.
+// Makes the bit mask of a set of ranks, as scales() takes it.
 inline std::vector<std::uint64_t> mask_of(std::size_t size, std::span<const std::size_t> ranks) {
   std::vector<std::uint64_t> mask((size + 63) / 64, 0);
   for (const std::size_t rank : ranks) mask[rank / 64] |= std::uint64_t{1} << rank % 64;
@@ -37,8 +37,8 @@ inline std::vector<std::uint64_t> first_ranks(std::size_t size, std::size_t coun
   return mask;
 }
 
-// Calls visit(mask, probability) for every pattern that can happen when rank i's packet arrives
-// with rates[i], independently. The owner's rate is 1. At most 20 ranks.
+// Calls visit(mask, probability) for every possible pattern of arrivals, where rank i's packet
+// arrives independently with rates[i]. The owner's rate is 1. At most 20 ranks.
 template <typename Visit>
 void for_each_pattern(std::span<const double> rates, Visit visit) {
   for (std::uint64_t pattern = 0; pattern < std::uint64_t{1} << rates.size(); ++pattern) {
@@ -69,7 +69,7 @@ struct Moments {
   }
 };
 
-// The scales of one pattern, from a plan.
+// The scales that a plan gives for one pattern.
 struct Scaled {
   explicit Scaled(const ScalePlan& plan, std::span<const std::uint64_t> mask, std::size_t size,
                   std::uint32_t index = 0)
@@ -93,12 +93,12 @@ struct Scaled {
   BlockScales block;
 };
 
-// Blocks in which a symmetric plan keeps and loses the owner's contribution: (kept, lost). The plan
-// must have arrivals, and losses in more than one block; otherwise the search does not end.
+// Finds one block in which a symmetric plan keeps the owner's contribution and one in which it
+// drops it: (kept, dropped). The search ends only if the plan has arrivals, and losses in several
+// blocks.
 inline std::pair<std::uint32_t, std::uint32_t> virtual_loss_blocks(const ScalePlan& plan,
                                                                    std::size_t size, Rank owner) {
-  // The more contributions the block itself lacks, the lower the rate is. So these blocks serve
-  // every pattern.
+  // The rate is lower the more contributions the block lacks, so these blocks serve every pattern.
   const auto first_with = [&](const std::vector<std::uint64_t>& mask, bool lost) {
     std::uint32_t block = 0;
     while ((Scaled(plan, mask, size, block).scales[owner] == 0.0f) != lost) ++block;
@@ -113,10 +113,9 @@ inline double binomial(std::uint32_t n, std::uint32_t k, double rate) {
                   k * std::log(rate) + (n - k) * std::log1p(-rate));
 }
 
-// Calls visit(scaled, others, probability) for everything that can happen to one packet of `size`
-// equal links that deliver with `rate`: `others` packets arrived beside the owner's own. For few
-// ranks it visits every pattern. For many it visits every number of arrivals, which is enough
-// because equal links have equal scales.
+// Calls visit(scaled, others, probability) for all that can happen to a packet of `size` equal
+// links with `rate`, where `others` packets arrive beside the owner's. For many ranks it visits
+// only every number of arrivals, because equal links have equal scales.
 template <typename Visit>
 void for_each_arrival(const ScalePlan& plan, std::size_t size, double rate, Visit visit) {
   if (size <= 10) {
@@ -134,7 +133,7 @@ void for_each_arrival(const ScalePlan& plan, std::size_t size, double rate, Visi
   }
 }
 
-// The same for symmetric_ratio, where the owner's contribution takes part in the loss.
+// Does the same for symmetric_ratio, which drops the owner's contribution like the others.
 template <typename Visit>
 void for_each_symmetric_arrival(const ScalePlan& plan, std::size_t size, double rate, Visit visit) {
   const auto [kept, lost] = testing::virtual_loss_blocks(plan, size, 0);

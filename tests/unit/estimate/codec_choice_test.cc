@@ -1,5 +1,5 @@
-// The table of errors is measured again here with the codecs themselves; the rule that uses it is
-// pure.
+// Measures the table of errors again with the codecs themselves, and tests the rule that uses the
+// table.
 #include "estimate/codec_choice.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ std::vector<double> standard_normals(std::size_t count) {
   return values;
 }
 
-// Elements +-2^(sigma z) for standard normal z, which is what the table is made from.
+// Returns +-2^(sigma z) for standard normal z, the data from which the table is made.
 std::vector<float> lognormal(std::span<const double> normals, double sigma) {
   std::vector<float> values;
   for (const double z : normals) {
@@ -49,7 +49,7 @@ double decibel(double ratio) {
   return 10.0 * std::log10(ratio);
 }
 
-// Errors as in CodecErrors, at one spread.
+// A codec's errors at one spread, as in CodecErrors.
 struct Errors {
   double power_db;
   double relative_db;
@@ -90,7 +90,7 @@ std::string row_of(const char* name, const ErrorsBySpread& errors) {
 }
 
 TEST(CodecErrorsTable, IsWhatTheCodecsDo) {
-  // DB; the data are identical, so only the codecs can change it.
+  // In dB. The data are the table's, so only the codecs can change a value.
   constexpr double kTolerance = 0.3;
   const std::vector<double> normals = standard_normals(kFormatPackets * kFormatPacketElements);
   std::vector<std::vector<float>> data;
@@ -111,9 +111,8 @@ TEST(CodecErrorsTable, IsWhatTheCodecsDo) {
   }
 }
 
-// Gradients are only roughly lognormal. Normal and Laplace data have their spread (1.6, 1.85)
-// because of small values, and have far fewer large values. The prediction from the spread alone
-// must be good enough for them.
+// Gradients are only roughly lognormal. Normal and Laplace data have their spread (1.6, 1.85) and
+// far fewer large values, but the prediction from the spread must be good enough.
 TEST(CodecErrorsTable, HoldsForDataOfOtherShapes) {
   constexpr double kTolerance = 2.5;  // dB
   std::vector<float> normal, laplace;
@@ -129,14 +128,15 @@ TEST(CodecErrorsTable, HoldsForDataOfOtherShapes) {
       const double measured = measure(entry.codec, values).power_db;
       const double predicted = decibel(predicted_error(entry.codec, fit.sigma_log2()));
       EXPECT_LT(measured, predicted + kTolerance) << to_string(entry.codec);
-      // int8 depends on the largest element, which is much larger in lognormal data of this spread.
+      // int8 is better than predicted, since its error grows with the largest element, which
+      // lognormal data have much larger.
       if (entry.codec == Codec::int8) continue;
       EXPECT_GT(measured, predicted - kTolerance) << to_string(entry.codec);
     }
   }
 }
 
-// Four ranks whose contributions have mean square 1.
+// Inputs of four ranks whose contributions have mean square 1.
 ChoiceInputs inputs(double sigma, double gradient, double loss_variance = 0.0) {
   return {.sigma_log2 = sigma,
           .encoded_mean_square = 3.0 / 16.0,
@@ -159,7 +159,7 @@ int level(Codec codec) {
   return static_cast<int>(bits(codec));
 }
 
-// Noise that a codec puts on the result of four ranks without loss, by definition.
+// The noise that a codec adds to the result of four ranks without loss.
 double quantisation(Codec codec, double sigma) {
   return predicted_error(codec, sigma) * 3.0 / 16.0;
 }
@@ -195,7 +195,7 @@ TEST(ChooseCodec, SixBitsTakeTheMantissaForNarrowSpreads) {
 }
 
 TEST(ChooseCodec, EightBitsTakeTheExponentThatTheSpreadNeeds) {
-  // Gradients are just strong enough for this format, so that six bits are not enough.
+  // The gradient is just strong enough for this format, so six bits are not enough.
   for (const auto& [sigma, codec] : std::map<double, Codec>{{0.5, Codec::int8},
                                                             {0.8, Codec::int8},
                                                             {1.2, Codec::fp8_e4m3_block},
@@ -207,7 +207,7 @@ TEST(ChooseCodec, EightBitsTakeTheExponentThatTheSpreadNeeds) {
 }
 
 TEST(ChooseCodec, AnotherFormatOfTheSameBitsComesBeforeMoreBits) {
-  // At 1.5 e3m2 has the smaller relative error, but e2m3 3 dB less noise.
+  // At a spread of 1.5, e3m2 has the smaller relative error, but e2m3 has 3 dB less noise.
   const double between =
       3.0 * std::sqrt(quantisation(Codec::mxfp6_e3m2, 1.5) * quantisation(Codec::mxfp6_e2m3, 1.5));
   EXPECT_EQ(chosen(inputs(1.5, between)), Codec::mxfp6_e2m3);
@@ -247,7 +247,7 @@ TEST(ChooseCodec, NeverGivesAWeakerGradientFewerBits) {
 }
 
 TEST(ChooseCodec, SpendsNoBitsAgainstLoss) {
-  // The loss alone is three times what the rule allows. nvfp4 adds less than a tenth to it.
+  // Loss alone makes three times the allowed noise, and nvfp4 adds less than a tenth of that.
   const double loss_variance = 20.0 * quantisation(Codec::nvfp4, 1.0);
   EXPECT_EQ(chosen(inputs(1.0, loss_variance, loss_variance)), Codec::nvfp4);
   EXPECT_EQ(chosen(inputs(1.0, -1.0, loss_variance)), Codec::nvfp4);
@@ -258,7 +258,7 @@ TEST(ChooseCodec, LossLeavesLessForQuantisation) {
   const double noise = quantisation(Codec::nvfp4, 1.0);
   EXPECT_EQ(chosen(inputs(1.0, 6.1 * noise, 1.0 * noise)), Codec::nvfp4);
   EXPECT_EQ(level(chosen(inputs(1.0, 6.1 * noise, 1.1 * noise))), 6);
-  // Estimates scale up the packets that arrive, and with them their quantisation noise.
+  // Estimators scale up the packets that arrive, which also scales up their quantisation noise.
   ChoiceInputs lossy = inputs(1.0, 3.1 * noise);
   lossy.encoded_mean_square /= 0.7;
   EXPECT_EQ(level(chosen(lossy)), 6);

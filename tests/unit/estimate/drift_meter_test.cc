@@ -103,8 +103,7 @@ TEST(DriftMeterStep, CountsClosedWindowsOnly) {
 }
 
 TEST(DriftMeterStep, KeepsPositionsApart) {
-  // Each position moves by a constant of its own: there is no variance, and a mean over positions
-  // is not taken.
+  // Each position moves by its own constant, so the variance must be 0. Positions are not averaged.
   DriftMeter meter(2, 4);
   for (int i = 0; i < 4; ++i) meter.add_step(std::vector<float>{3.0f, -3.0f});
   EXPECT_NEAR(meter.result().step_variance, 0.0, 1e-12);
@@ -124,8 +123,8 @@ TEST(DriftMeterStep, APositionThatIsNoNumberSpoilsOneWindowOnly) {
   EXPECT_NEAR(meter.result().step_mean_square, (1.0 + 4.0 + 1.0) / 3, 1e-12);
 }
 
-// Independent steps of mean u and variance s^2, short windows: both estimates are unbiased, where
-// the square of a window's mean alone would be s^2/K too large.
+// Steps are independent with mean u and variance s^2. Both estimates must be unbiased; the square
+// of a short window's mean would be s^2/K too large.
 TEST(DriftMeterStep, IsUnbiasedForShortWindows) {
   constexpr std::uint32_t kWindow = 4;
   constexpr double kMean = 0.1;
@@ -140,9 +139,9 @@ TEST(DriftMeterStep, IsUnbiasedForShortWindows) {
     meter.add_step(delta);
   }
   const DriftMeasurement result = meter.result();
-  // Windows x positions independent values. Var v = (mu4 - s^4 (K-3)/(K-1))/K with mu4 = 1/80; the
-  // variance of m^2 - v/K is bounded by that of m^2 plus that of v/K, m nearly normal: 4 u^2 s^2/K
-  // + 2 s^4/K^2.
+  // There are windows x positions independent values. Var v = (mu4 - s^4 (K-3)/(K-1))/K with mu4 =
+  // 1/80. Var(m^2 - v/K) is at most Var m^2 + Var(v/K), where m is nearly normal: 4 u^2 s^2/K + 2
+  // s^4/K^2.
   constexpr double kValues = kWindows * 8.0;
   const double variance_of_v = (1.0 / 80 - kVariance * kVariance / 3) / kWindow;
   const double variance_of_u = 4 * kMean * kMean * kVariance / kWindow +

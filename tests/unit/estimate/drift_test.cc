@@ -73,8 +73,8 @@ TEST(DriftIndependent, ADeadLinkHasNoBoundUnlessNothingMoves) {
 }
 
 TEST(DriftFromGap, AgreesWithTheStepFormForARandomWalk) {
-  // A likely mistake: the gap of a random walk is s^2/(1-p), so 2p/(1+p) of it is 2p/(1-p^2) s^2
-  // and not 2p/(1+p) s^2.
+  // The gap of a random walk is s^2/(1-p), so 2p/(1+p) of the gap is 2p/(1-p^2) s^2. A likely
+  // mistake gives 2p/(1+p) s^2.
   for (const DriftRow& row : kTable) {
     const double step_variance = 1.7;
     const double gap = step_variance / (1.0 - row.p);

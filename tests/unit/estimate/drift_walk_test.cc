@@ -24,7 +24,7 @@ constexpr int kBatches = 100;
 constexpr int kBatchSteps = 3000;
 constexpr std::uint32_t kWindow = 16;
 
-// Means of batches of one quantity.
+// Means of one quantity over batches.
 class BatchMeans {
  public:
   void add(double batch_mean) { means_.push_back(batch_mean); }
@@ -50,12 +50,12 @@ class BatchMeans {
   std::vector<double> means_;
 };
 
-// Uniform numbers by name: the draw of one (step, receiver, purpose).
+// Returns a uniform number that depends only on its arguments.
 double draw(std::uint64_t seed, std::uint32_t step, std::uint32_t receiver, std::uint32_t purpose) {
   return to_unit(keyed_hash(seed, step, receiver, purpose, 0));
 }
 
-// A link of a Gilbert model; independent loss is burst 1/(1-p).
+// A link with Gilbert losses. A burst of 1/(1-p) makes losses independent.
 class LossyLink {
  public:
   LossyLink(double p, double burst) : fail_(p / (1.0 - p) / burst), recover_(1.0 / burst) {}
@@ -81,8 +81,8 @@ struct MeasuredDrift {
   BatchMeans pair, owner, differ, gap, step_variance, step_mean_square, age;
 };
 
-// One element, one owner (rank 0) and kReceivers copies. The walk restarts near 0 in every batch,
-// copies move along, so that float keeps its precision.
+// One element with one owner (rank 0) and kReceivers copies. In every batch the walk and its copies
+// are moved back near 0, so that floats keep their precision.
 class Simulation {
  public:
   explicit Simulation(const Walk& walk)
@@ -195,8 +195,8 @@ TEST(DriftWalkBurst, FollowsTheGilbertForms) {
   }
 }
 
-// The published one-step model: the gap is drawn anew whenever exactly one of the two receives, and
-// stays when neither does.
+// The published one-step model: the gap is drawn anew whenever exactly one of the two ranks
+// receives, and stays when neither does.
 TEST(DriftWalkOneStep, FollowsTheGapForm) {
   for (const double p : {0.1, 0.2, 0.4}) {
     BatchMeans squares;

@@ -1,5 +1,5 @@
-// Which estimators are tilted and by how much: the published check vectors for unequal links and
-// for four ranks, all through ScalePlan and exact over every pattern of arrivals.
+// Tests which estimators are biased and by how much, with published check vectors for unequal links
+// and four ranks. All go through ScalePlan and are exact over every pattern of arrivals.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -21,8 +21,7 @@ using testing::Scaled;
 
 // --- Unequal links -------------------------------------------------------------------------------
 
-// Expected scales when rank i's packets arrive with rates[i]; tallies carry exactly those rates (of
-// 100 packets).
+// Expected scales when rank i's packets arrive with rates[i]. Tallies carry exactly those rates.
 struct ExpectedScales {
   std::vector<double> scales;
   double untouched = 0.0;
@@ -62,7 +61,7 @@ TEST(UnequalLinks, RatioTiltsTowardsTheOwnerAndTheGoodLinks) {
                 {0.135190, 0.133628, 0.133628, 0.133628, 0.133628, 0.133628, 0.133628, 0.063040});
 }
 
-// The owner has no units of its own, so all four contributions that count can be lost.
+// The owner has no units of work, so all four contributions that count can be lost.
 TEST(UnequalLinks, RatioWhenEveryContributionCanBeLost) {
   auto expected = expected_scales(Estimator::ratio, std::vector<double>{1, .9, .9, .9, .5}, 0.0);
   expected.scales.erase(expected.scales.begin());
@@ -117,8 +116,7 @@ TEST(UnequalLinks, HorvitzThompsonOfWeightedContributionsIsTheMeanPerUnit) {
       << "the ratio rule is tilted here";
 }
 
-// --- Exhaustive vectors (a): g = (1,2,3,4), own = 1, q = 0.8, target 2.5
-// --------------------------
+// --- Exhaustive vectors (a): g = (1,2,3,4), own = 1, q = 0.8, target 2.5 ---
 
 constexpr double kTarget = 2.5;
 const std::vector<double> kGradients = {1, 2, 3, 4};
@@ -146,7 +144,7 @@ TEST(FourRanks, Ratio) {
   const Moments result = four_ranks(Estimator::ratio);
   expect_moments(result, 2.376, 0.081735);
   EXPECT_NEAR(result.mean_square_error(kTarget), 0.097111, 1.5e-6);
-  // bias = (own weight - 1/N)(g_o - mean of the others)
+  // The bias is (own weight - 1/N)(g_o - mean of the others).
   const double own_weight = (1.0 - std::pow(0.2, 4)) / (4 * 0.8);
   EXPECT_NEAR(result.mean() - kTarget, (own_weight - 0.25) * (1.0 - 3.0), 1e-6);
 }
@@ -162,8 +160,8 @@ TEST(FourRanks, StratifiedWithFallback) {
 }
 
 TEST(FourRanks, SymmetricRatioGivenAnyArrival) {
-  // Visits every pattern, because the gradients differ: like all others, the owner's contribution
-  // is kept with probability q.
+  // Visits every pattern because the gradients differ. The owner's contribution is kept with
+  // probability q like all others.
   const ScalePlan plan({.estimator = Estimator::symmetric_ratio, .links = equal_links(4, 10, 8)});
   const auto blocks = testing::virtual_loss_blocks(plan, 4, 0);  // owner kept, owner lost
   Moments result;
@@ -177,7 +175,8 @@ TEST(FourRanks, SymmetricRatioGivenAnyArrival) {
   expect_moments(result, kTarget, 0.153134);
   EXPECT_NEAR(with_empty.mean(), kTarget * (1.0 - std::pow(0.2, 4)), 1e-6)
       << "an empty block gives 0";
-  // S2 (E[1/K | K >= 1] - 1/N) with S2 = 5/3
+  // The variance is S2 (E[1/K
+  // K >= 1] - 1/N) with S2 = 5/3.
   Moments inverse;
   for (std::uint32_t k = 1; k <= 4; ++k) inverse.add(1.0 / k, binomial(4, k, 0.8));
   EXPECT_NEAR(result.variance(), 5.0 / 3 * (inverse.mean() - 0.25), 1e-6);
@@ -195,8 +194,8 @@ TEST(FourRanks, AugmentedWithFixedControls) {
 }
 
 TEST(FourRanks, MomentsOfTheWeightsGiveTheVariance) {
-  // Links 2, 3 and 4 have squares 4, 9 and 16. The moments assume equal squares, so they get the
-  // mean.
+  // The moments assume equal squares, so they get the mean of links 2, 3 and 4, whose squares are
+  // 4, 9 and 16.
   const double mean_square = (4.0 + 9.0 + 16.0) / 3;
   const ScalePlan plan({.estimator = Estimator::horvitz_thompson, .links = equal_links(4, 5, 4)});
   const double rates[] = {1.0, 0.8, 0.8, 0.8};

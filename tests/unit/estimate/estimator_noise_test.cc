@@ -57,8 +57,8 @@ class NoiseTable : public ::testing::TestWithParam<NoiseRow> {
                      });
     return static_cast<double>(size()) * noise.mean();
   }
-  // N times the variances that a report gives for the loss and for the spread without loss, for
-  // contributions of mean square 1 without a common gradient.
+  // Returns N times the variances that a report gives for loss and for the loss-free case, if
+  // contributions have mean square 1 and no common gradient.
   double reported(Estimator estimator) const {
     const ScalePlan scaling = plan(estimator);
     WeightMoments mean;
@@ -70,7 +70,7 @@ class NoiseTable : public ::testing::TestWithParam<NoiseRow> {
     } else {
       for_each_arrival(scaling, size(), rate(), add);
     }
-    // Moments are linear in the result's mean square, so its value for a gradient of 0 is known.
+    // The result's mean square, in which moments are linear, is known for a gradient of 0.
     const NoiseEstimate noise = estimate_noise({.ranks = static_cast<std::uint32_t>(size()),
                                                 .result_mean_square = mean.squares,
                                                 .contribution_mean_square = 1.0,
@@ -113,7 +113,7 @@ TEST_P(NoiseTable, SymmetricRatioGivenAnyArrival) {
   const double n = static_cast<double>(size());
   EXPECT_NEAR(n * noise.mean(), GetParam().symmetric, kFiveDecimals);
   EXPECT_NEAR(noise.mass, 1.0 - std::pow(1.0 - rate(), n), 1e-9) << "the chance of a zero result";
-  // The report counts an empty block as zero, which it is; that lies 1/N from the mean.
+  // In a report an empty block counts as zero, which is 1/N from the mean.
   EXPECT_NEAR(reported(Estimator::symmetric_ratio),
               GetParam().symmetric * noise.mass + 2.0 * (1.0 - noise.mass), kFiveDecimals);
 }
@@ -140,7 +140,7 @@ TEST_P(NoiseTable, AugmentedWithTheOwnersContribution) {
 TEST_P(NoiseTable, ZeroFillIsTheLossFreeMeanOfWhatArrived) {
   const double n = static_cast<double>(size());
   EXPECT_NEAR(noise(Estimator::zero_fill), (1.0 + (n - 1.0) * rate()) / n, kFiveDecimals);
-  // Around what it keeps of the mean, m = (1 + (N-1) q)/N: E sum w^2 - m^2/N.
+  // zero_fill keeps m = (1 + (N-1) q)/N of the mean, so the variance is E sum w^2 - m^2/N.
   const double kept = (1.0 + (n - 1.0) * rate()) / n;
   EXPECT_NEAR(reported(Estimator::zero_fill), 1.0 + kept - kept * kept, kFiveDecimals);
 }
@@ -154,7 +154,7 @@ TEST_P(NoiseTable, ClosedForms) {
   EXPECT_NEAR(noise(Estimator::augmented), 1.0 + 2.0 * (n - 1.0) / n * p / q, kFiveDecimals);
 }
 
-// If all contributions share a mean m, some estimators have more variance, and others do not.
+// Checks which estimators have more variance if all contributions share a mean m.
 TEST_P(NoiseTable, ACommonMeanCostsOnlyHorvitzThompsonAndAFixedControl) {
   const double n = static_cast<double>(size());
   const double odds = (1.0 - rate()) / rate();

@@ -1,8 +1,7 @@
-// Whole operations with random loss, so that the plan works with the rates it would realise and not
-// with the true ones: 10^4 rounds of 4 ranks and 64 packets a link. The mean error of each
-// estimator must be its predicted bias within 3 standard errors; the prediction is 0 for those that
-// are called unbiased. Rounds are independent of each other, so the standard error of the mean is
-// that of independent numbers. The seed is fixed.
+// Simulates whole operations with random loss, so that the plan sees realised rates and not the
+// true ones: 10^4 rounds of 4 ranks and 64 packets a link. Each estimator's mean error must be its
+// predicted bias, which is 0 for the unbiased ones, within 3 standard errors. Rounds are
+// independent. The seed is fixed.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -29,8 +28,8 @@ constexpr std::size_t kPackets = 64;
 constexpr int kRounds = 10'000;
 using PerRank = std::array<double, kRanks>;
 
-// Contribution of `rank` to `packet`: the data of ranks differ, in some packets more than in
-// others. (If the difference were the same everywhere, augmented would have no error at all.)
+// The contribution of `rank` to `packet`. Ranks differ, and in some packets more than in others;
+// otherwise augmented would have no error at all.
 double contribution(std::size_t rank, std::size_t packet) {
   return static_cast<double>(rank + 1) * (1.0 + 0.5 * std::sin(static_cast<double>(packet + rank)));
 }
@@ -46,7 +45,7 @@ void PrintTo(const Scenario& scenario, std::ostream* out) {
 constexpr Scenario kScenarios[] = {
     {"Equal", {0, .1, .1, .1}, 1}, {"Unequal", {0, .1, .1, .5}, 1}, {"Bursty", {0, .1, .1, .1}, 6}};
 
-// Arrivals of one round: a mask per packet, and the counts.
+// Arrivals of one round: a mask per packet, and counts per link.
 struct Round {
   std::array<std::uint64_t, kPackets> masks;
   std::vector<LinkTally> links;
@@ -67,7 +66,7 @@ class Network {
  private:
   double uniform() { return to_unit(random_()); }
 
-  // Sends the link's packets in a random order. The loss depends on the order.
+  // Sends the link's packets in a random order, which decides which of them a burst hits.
   void send(std::size_t rank, Round& round) {
     std::array<std::size_t, kPackets> order;
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -97,8 +96,7 @@ struct Measured {
   double standard_error = 0.0;
 };
 
-// Error against the average without loss, averaged over the packets of a round; its mean over
-// rounds.
+// Returns the mean over rounds of the error against the loss-free average.
 Measured mean_error(const Scenario& scenario, Estimator estimator, bool external_control) {
   Network network(scenario);
   double sum = 0.0;
@@ -139,7 +137,7 @@ double mean_of_all() {
   return sum / kRanks;
 }
 
-// Bias of an estimator whose expected weight of rank i is weights[i].
+// Returns the bias of an estimator whose expected weight of rank i is weights[i].
 double bias_of(const PerRank& weights) {
   double bias = 0.0;
   for (std::size_t rank = 0; rank < kRanks; ++rank)
@@ -147,7 +145,7 @@ double bias_of(const PerRank& weights) {
   return bias;
 }
 
-// Expected weights of the ratio rule: of every pattern with its true probability.
+// Returns the ratio rule's expected weights over all patterns.
 PerRank ratio_weights(const Scenario& scenario) {
   PerRank rates;
   for (std::size_t rank = 0; rank < kRanks; ++rank) rates[rank] = 1.0 - scenario.loss[rank];

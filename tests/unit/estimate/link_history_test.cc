@@ -29,8 +29,8 @@ TEST(LinkHistory, MovesATenthOfTheWayTowardsTheNewestOperation) {
   EXPECT_EQ(history.delivery_rate(0), 1.0) << "links are apart";
 }
 
-// A flow of one packet is often lost as a whole by chance, and one of eight never, so neither tells
-// anything about the other.
+// Flows of one packet are often lost entirely by chance, and flows of eight never, so rates of one
+// length say nothing of the other.
 TEST(LinkHistory, KeepsHeardRatesByLengthUpToAFactorOfTwo) {
   LinkHistory history(2);
   history.learn_heard(1, 2, 0.0);
@@ -40,7 +40,7 @@ TEST(LinkHistory, KeepsHeardRatesByLengthUpToAFactorOfTwo) {
   EXPECT_EQ(history.heard_rate(1, 4), 1.0);
 }
 
-// If nothing of a long flow came, that was no chance. Its rank must not weigh more for it later.
+// A long flow is not lost entirely by chance. So its rank must not weigh more afterwards.
 TEST(LinkHistory, LearnsNothingOfLongFlows) {
   LinkHistory history(2);
   history.learn_heard(1, kShortFlowPackets, 0.0);

@@ -29,7 +29,7 @@ TEST(LognormalFitAdd, MeasuresMeanAndSpread) {
   constexpr std::size_t kCount = 40000;
   LognormalFit fit;
   fit.add(lognormal(-9.0, 2.5, kCount));
-  // Standard errors sigma/sqrt(n) and sigma/sqrt(2n); 4 of them.
+  // The tolerances are 4 standard errors, sigma/sqrt(n) and sigma/sqrt(2n).
   EXPECT_NEAR(fit.mean_log2(), -9.0, 4 * 2.5 / std::sqrt(kCount));
   EXPECT_NEAR(fit.sigma_log2(), 2.5, 4 * 2.5 / std::sqrt(2.0 * kCount));
   EXPECT_EQ(fit.count(), kCount);
@@ -118,7 +118,7 @@ TEST(LognormalPruningThreshold, ScalesWithTheMedian) {
   EXPECT_NEAR(shifted / LognormalPruning{.s = 1.0}.threshold(.5), std::exp(5.0), 1e-8);
 }
 
-// Expectations over the drawn values themselves: the pruning's own randomness is summed exactly.
+// Uses the drawn values, but sums exactly over the pruning's own randomness.
 TEST(LognormalPruningCosine, AgreesWithPruningALargeVector) {
   constexpr std::size_t kCount = 200000;
   const LognormalPruning pruning{.mu = 0.0, .s = 1.0};
@@ -132,7 +132,8 @@ TEST(LognormalPruningCosine, AgreesWithPruningALargeVector) {
     pruned_square += size * std::max(size, threshold);
   }
   EXPECT_NEAR(zeros / kCount, 0.6, 4 * 0.5 / std::sqrt(kCount));
-  // E[x^2] of a lognormal has a relative error of sqrt((e^4 - 1)/n) = 1.6 %, most of it shared.
+  // E[x^2] of a lognormal has a relative error of sqrt((e^4 - 1)/n) = 1.6 %, most of which both
+  // sums share.
   EXPECT_NEAR(std::sqrt(square / pruned_square), pruning.cosine(threshold), 0.015);
 }
 

@@ -1,5 +1,5 @@
-// The estimate against simulated operations whose gradient, dispersion and noise are known: packets
-// are lost and contributions scaled by ScalePlan itself.
+// Compares the estimate with simulated operations whose gradient, dispersion and noise are known.
+// ScalePlan scales what the simulated loss leaves.
 #include "estimate/noise.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ using testing::equal_links;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// Mean over trials and its standard error.
+// The mean over trials and its standard error.
 class Sample {
  public:
   void add(double value) {
@@ -42,7 +42,7 @@ class Sample {
 };
 constexpr double kSigmas = 4.0;
 
-// Moments of a mean of equal ranks of which no contribution was lost.
+// Moments of the weights of equal ranks without loss.
 WeightMoments lossless(std::uint32_t ranks) {
   const double fair = 1.0 / ranks;
   return {.sum = 1.0,
@@ -59,7 +59,7 @@ struct Setting {
   double loss;
   bool external_control = false;
   bool weighted = false;
-  // Rank i's link loses 2 i / N of that share, so that the mean over links is the same.
+  // Rank i's link loses 2 i / N times `loss`, which keeps the mean over links.
   bool unequal = false;
   std::uint32_t packets = 256;
   std::uint32_t burst = 1;  // packets lost in a row
@@ -72,7 +72,7 @@ void PrintTo(const Setting& setting, std::ostream* out) {
   if (setting.packets != 256) *out << "Packets" << setting.packets;
 }
 
-// For four ranks. The owner's square is the mean of all squares, for which the formulas are exact.
+// Weights of four ranks. The owner's square is the mean square, for which the formulas are exact.
 constexpr double kWeights[] = {5, 7, 1, 5};
 double weight_of(const Setting& setting, std::uint32_t rank) {
   return setting.weighted ? kWeights[rank] : 1.0;
@@ -80,7 +80,7 @@ double weight_of(const Setting& setting, std::uint32_t rank) {
 double loss_of(const Setting& setting, std::uint32_t rank) {
   return setting.unequal ? setting.loss * 2.0 * rank / setting.ranks : setting.loss;
 }
-// Share in the loss-free average.
+// Returns the rank's share in the loss-free average.
 double share_of(const Setting& setting, std::uint32_t rank) {
   return setting.weighted ? kWeights[rank] / 18 : 1.0 / setting.ranks;
 }
@@ -100,7 +100,7 @@ constexpr double kQuantisationVariance = kQuantum * kQuantum / 12.0;
 constexpr double kSpreadVariance = 0.02;
 constexpr std::uint32_t kPacketElements = 4;
 
-// Measured values of one operation.
+// Values measured in one operation.
 struct Outcome {
   double result = 0.0;          // mean squares over all elements: result,
   double contribution = 0.0;    // one contribution,
@@ -144,14 +144,14 @@ class Operation {
   }
 
  private:
-  // Loses packets of the link in a random order, so a burst hits any of them. Returns how many
+  // Loses packets of the link in a random order, so that bursts hit any of them. Returns how many
   // arrive.
   std::uint32_t lose(std::uint32_t rank, std::vector<std::uint64_t>& masks) {
     std::vector<std::uint32_t> order(setting_.packets);
     std::iota(order.begin(), order.end(), 0u);
     std::shuffle(order.begin(), order.end(), random_);
     const double loss = loss_of(setting_, rank);
-    // A link is lossy for bursts of this length on average, and that part of its time.
+    // A link is lossy for the share `loss` of its time, in bursts of this mean length.
     std::bernoulli_distribution starts(loss), ends(1.0 / setting_.burst);
     std::bernoulli_distribution begins(loss / (1.0 - loss) / setting_.burst);
     bool lossy = starts(random_);
@@ -175,7 +175,7 @@ class Operation {
     double mean = 0.0;
     for (std::uint32_t rank = 0; rank < setting_.ranks; ++rank) {
       const double contribution =
-          // A contribution per unit of work, with its error per unit.
+          // Draws a contribution per unit of work.
           gradient + kDispersion * normal_(random_);
       const double share = scales[rank] * weight_of(setting_, rank);
       exact += share * contribution;
@@ -255,7 +255,7 @@ TEST_P(EstimateNoise, FindsEveryPartOfASimulatedOperation) {
   EXPECT_NEAR(dispersion.mean(), kDispersion * kDispersion, kSigmas * dispersion.error());
   EXPECT_NEAR(loss.mean(), 0.0, kSigmas * loss.error() + 1e-12);
   EXPECT_NEAR(encoding.mean(), 0.0, kSigmas * encoding.error() + 1e-12);
-  // The test is meaningful only if it would detect a wrong formula.
+  // The errors must be small enough to detect a wrong formula.
   EXPECT_LT(gradient.error(), 0.1 * kGradient * kGradient);
   EXPECT_LT(encoding.error(), 0.01 * kQuantisationVariance);
 }
@@ -278,7 +278,8 @@ TEST(EstimateNoiseOfOneRank, IsTheQuantisationAlone) {
 }
 
 TEST(EstimateNoiseByHand, FourRanksWithoutLoss) {
-  // Gradient 1, dispersion 2: contributions 3, their mean 1.5; quantisation 16 * 3/16 makes it 4.5.
+  // With gradient 1 and dispersion 2, the mean square of contributions is 3, and that of their mean
+  // is 1.5. Quantisation adds 16 * 3/16, which makes 4.5.
   const NoiseEstimate estimate = estimate_noise({.ranks = 4,
                                                  .result_mean_square = 4.5,
                                                  .contribution_mean_square = 3.0,
@@ -293,7 +294,7 @@ TEST(EstimateNoiseByHand, FourRanksWithoutLoss) {
   EXPECT_DOUBLE_EQ(estimate.ratio(), 1.0 / std::sqrt(3.0));
 }
 
-// Only the owner's contribution is there: it is the result, or half of it.
+// With the owner's contribution alone, as all or half of the result, there is no estimate.
 TEST(EstimateNoiseExtremes, OfOneContributionThereIsNone) {
   for (const double weight : {0.0, 0.5, 1.0}) {
     const WeightMoments alone{.sum = weight,
@@ -333,7 +334,7 @@ TEST(NoiseEstimateRatio, CountsOnlyTheGradientThatComesThrough) {
 }
 
 TEST(StepProgress, HasThePublishedValues) {
-  // By x = noise over gradient: f(1/4) = 0.9412, f(1/2) = 0.8, f(1) = 1/2, f(2) = 0.2.
+  // With x = noise over gradient, f(1/4) = 0.9412, f(1/2) = 0.8, f(1) = 1/2, f(2) = 0.2.
   EXPECT_NEAR(step_progress(1.0 / 0.25), 0.9412, 0.5e-4);
   EXPECT_DOUBLE_EQ(step_progress(1.0 / 0.5), 0.8);
   EXPECT_DOUBLE_EQ(step_progress(kCriticalRatio), 0.75);
@@ -388,7 +389,8 @@ TEST(NoiseAverageEstimate, OfOneStepKnowsNoError) {
   EXPECT_EQ(average.estimate().gradient_error, 0.0);
 }
 
-// Two values a apart have the standard error a/2, as deviation a/sqrt(2) over sqrt(2).
+// The mean of two values at distance a has the standard error a/2: their deviation a/sqrt(2), over
+// sqrt(2).
 TEST(NoiseAverageEstimate, ErrorOfEquallyWeightedStepsIsTheTextbooks) {
   NoiseAverage average(1e6);
   average.add(step_with_gradient(9.0));
@@ -396,7 +398,7 @@ TEST(NoiseAverageEstimate, ErrorOfEquallyWeightedStepsIsTheTextbooks) {
   EXPECT_NEAR(average.estimate().gradient_error, 5.0, 1e-4);
 }
 
-// The error of a long average is that of as many independent steps as twice the memory.
+// A long average has the error of as many independent steps as twice its memory.
 TEST(NoiseAverageEstimate, ErrorCoversTheTruthAsOftenAsItSays) {
   constexpr int kTrials = 2000;
   std::mt19937 generator(1);

@@ -1,5 +1,5 @@
-// The weight n/k of a link: the published check vectors of one link with four packets and the table
-// of its mean, all through ScalePlan and exact over every pattern of arrivals.
+// Tests the weight n/k of a link with published check vectors for four packets and the table of its
+// mean. All go through ScalePlan and are exact over every pattern of arrivals.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,10 +19,7 @@ using testing::for_each_pattern;
 using testing::Moments;
 using testing::Scaled;
 
-// --------------------------------------------
-
-// One link of four packets with values (1,2,3,4); the owner adds nothing. The sum of the two is
-// then R w g.
+// One link of four packets with values (1,2,3,4). The owner adds nothing, so the sum is R w g.
 struct LinkResult {
   std::array<Moments, 4> packets;
   Moments sum;
@@ -76,7 +73,7 @@ TEST(RealisedRate, AnEmptyLinkCostsItsShareOfTheMean) {
 }
 
 TEST(RealisedRate, KnownRatesSpreadTheSumMore) {
-  // Four links of one packet each, so that the known rate is used.
+  // Each link has one packet, so its known rate is used.
   auto links = equal_links(5, 1, 1);
   for (LinkTally& link : links) link.heard_rate = 0.8;
   const ScalePlan plan(
@@ -102,8 +99,8 @@ TEST(RealisedRate, AConstantIsSummedExactlyWheneverAnythingArrives) {
   }
 }
 
-// A link that always loses two neighbours in sending order, packets sent in a random order:
-// dependent losses, yet exchangeable, which is all that is asked for.
+// The link always loses two neighbours in a random sending order. Losses are dependent but
+// exchangeable, which is enough.
 TEST(RealisedRate, ABurstIsHarmlessWhenTheOrderIsRandom) {
   LinkResult result;
   std::array<unsigned, 4> order = {0, 1, 2, 3};

@@ -1,6 +1,6 @@
-// Scales of one packet, by estimator; scale_plan_weights_test.cc has weights and edges. The
-// published check vectors and statements about expectations are in estimator_noise_test.cc,
-// estimator_bias_test.cc and realised_rate_test.cc.
+// Tests the scales of one packet by estimator; scale_plan_weights_test.cc has weights and edges.
+// Published vectors and expectations are in estimator_noise_test.cc, estimator_bias_test.cc and
+// realised_rate_test.cc.
 #include "estimate/scale_plan.h"
 
 #include <gtest/gtest.h>
@@ -61,8 +61,8 @@ TEST(ScalePlanCompleteScales, EqualTheScalesOfAFullPacketWhenNothingWasLost) {
   }
 }
 
-// The owner's own contribution may hold an infinity or NaN. Then its scale is 0, and the estimator
-// scales the others as usual.
+// If the owner's own contribution is not finite, its scale is 0, and the others are scaled as
+// usual.
 TEST(ScalePlanScales, OfAPacketWithoutTheOwnersOwn) {
   const auto links = equal_links(3, 4, 4);
   for (const Estimator estimator : kAllEstimators) {
@@ -183,8 +183,7 @@ TEST(ScalePlanScales, HorvitzThompsonTakesNoPriorRate) {
 }
 
 TEST(ScalePlanScales, ALinkThatCountsNoArrivalsScalesNothing) {
-  // A mask that contradicts the counts is the caller's mistake, but must not cause a division by
-  // zero.
+  // A mask that contradicts the counts is the caller's mistake, but must not divide by zero.
   for (const std::uint32_t sent : {1u, 10u}) {
     const ScalePlan plan(
         {.estimator = Estimator::horvitz_thompson, .links = equal_links(2, sent, 0)});
@@ -198,8 +197,8 @@ TEST(ScalePlanScales, AugmentedGivesTheControlTheShareThatIsMissing) {
   const Scaled two(plan, ranks(4, {0, 1}), 4);
   EXPECT_EQ(two.scales, (std::vector<float>{0.25f, 0.3125f, 0.0f, 0.0f}));
   EXPECT_FLOAT_EQ(two.block.control, 1.0f - 0.5625f);
-  // If all rescaled contributions arrive, their sum is too large. The control variate takes the
-  // surplus back.
+  // If all rescaled contributions arrive, their sum is too large, so the control variate is
+  // subtracted.
   EXPECT_FLOAT_EQ(Scaled(plan, first_ranks(4, 4), 4).block.control, -3 * 0.0625f);
 }
 
@@ -298,8 +297,8 @@ TEST(ScalePlanScales, VirtualLossOfOnePacketLinksHasTheRateOfEarlierOperations) 
   expect_virtual_loss(plan, 4, 0.2);
 }
 
-// The owner's weight in a packet must not depend on which others arrived. Over all outcomes of one
-// packet in which two thirds of the others arrive, every expected weight is the same.
+// The owner's weight in a packet must not depend on which others arrived. If two thirds arrive, all
+// expected weights must be equal over all outcomes.
 TEST(ScalePlanScales, SymmetricRatioIsNotTiltedByItsOwnPacket) {
   constexpr double kRate = 2.0 / 3;
   constexpr std::uint32_t kBlocks = 20'000;

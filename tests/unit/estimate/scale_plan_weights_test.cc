@@ -58,8 +58,7 @@ TEST(ScalePlanWeights, ASumHasNone) {
 }
 
 TEST(ScalePlanWeights, ScalesFollowTheirUnit) {
-  // The mean per unit does not depend on what a unit is called: doubling all weights and
-  // contributions changes nothing.
+  // Doubling all weights and contributions must not change the mean per unit.
   for (const Estimator estimator : kAllEstimators) {
     const auto mask = ranks(3, {0, 2});
     const Scaled one(ScalePlan({.estimator = estimator, .links = weighted_links({1, 2, 3})}), mask,
@@ -72,8 +71,8 @@ TEST(ScalePlanWeights, ScalesFollowTheirUnit) {
 }
 
 TEST(ScalePlanWeights, ARankWithoutUnitsMovesNothing) {
-  // Rank 2 contributes zeros with weight 0, so the result must be that of the ranks with units.
-  // zero_fill and the Horvitz-Thompson forms depend on every arrival, so all arrive here.
+  // Rank 2 contributes zeros with weight 0, so the result must be that of the other ranks. All
+  // packets arrive, because zero_fill and the Horvitz-Thompson forms depend on every arrival.
   for (const Estimator estimator : kAllEstimators) {
     const Scaled packet(
         ScalePlan({.estimator = estimator, .links = weighted_links({1, 3, 0}, 4, 4)}),
@@ -145,8 +144,8 @@ TEST(ScalePlanSize, OneRankIsItsOwnResult) {
 class ScalePlanWords : public ::testing::TestWithParam<std::size_t> {};
 INSTANTIATE_TEST_SUITE_P(RankCounts, ScalePlanWords, ::testing::Values(2, 63, 64, 65, 257, 1024));
 
-// The last rank owns, and the middle one is lost, so bits on both sides of every word boundary
-// matter.
+// The owner is the last rank and the lost one is in the middle, so bits on both sides of every word
+// boundary matter.
 TEST_P(ScalePlanWords, AConstantIsReproducedWithOneRankLost) {
   const std::size_t size = GetParam();
   const auto owner = static_cast<Rank>(size - 1);
@@ -223,7 +222,7 @@ TEST(ScalePlanMoments, OverElementsAreExactWhereNothingWasLost) {
   EXPECT_EQ(WeightMoments{}.over(0.0).sum, 0.0);
 }
 
-// The owner's own contribution may lack packets, too, if their values are not finite.
+// The owner's own contribution lacks packets if their values are not finite.
 TEST(ScalePlanWeights, TheOwnersOwnLossesAreMadeUpForLikeALinks) {
   auto links = equal_links(4, 10, 5);
   links[0].arrived = 8;
@@ -231,7 +230,7 @@ TEST(ScalePlanWeights, TheOwnersOwnLossesAreMadeUpForLikeALinks) {
     return Scaled(ScalePlan({.estimator = estimator, .links = links}), ranks(4, here), 4).scales[0];
   };
   EXPECT_FLOAT_EQ(own_weight(Estimator::horvitz_thompson, {0, 1}), 1.25f / 4);
-  // The others hold 2/4 here: the owner has the other half.
+  // The others hold 2/4, so the owner stands for the other half.
   EXPECT_FLOAT_EQ(own_weight(Estimator::augmented, {0, 1}), 1.25f / 2);
   EXPECT_FLOAT_EQ(own_weight(Estimator::augmented, {1, 2}), 0.0f);
 }

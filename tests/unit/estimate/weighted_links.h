@@ -1,5 +1,4 @@
-// Links with weights, and the ranks from which a packet came: common types of the scale plan's
-// tests.
+// Links with weights, and sets of ranks from which a packet came, for tests of the scale plan.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +24,7 @@ inline std::vector<std::uint64_t> ranks(std::size_t size,
   return mask_of(size, std::vector<std::size_t>(present));
 }
 
-// Entry 0 is the owner's.
+// Makes links with these weights. Entry 0 is the owner's.
 inline std::vector<LinkTally> weighted_links(std::initializer_list<double> weights,
                                              std::uint32_t sent = 10, std::uint32_t arrived = 8) {
   std::vector<LinkTally> links;

@@ -82,11 +82,12 @@ TEST(FaultPlanFate, SequenceAndPositionDoNotTouchIndependentLossOfData) {
   }
 }
 
-// Largest deviation allowed where a test makes several comparisons. With ten of them, one in 1,600
-// seeds fails by chance.
+// The largest allowed deviation, in standard errors, where a test makes several comparisons. With
+// ten of them, one in 1,600 seeds fails by chance.
 constexpr double kSigmasOfMany = 4.0;
 
-// How often two streams of independent fair losses agree, in standard errors from one half.
+// Returns by how many standard errors the agreement of two streams of fair losses differs from one
+// half.
 template <typename First, typename Second>
 double disagreement_in_sigmas(FaultPlan& plan, First first, Second second) {
   std::uint32_t equal = 0;
@@ -218,7 +219,8 @@ TEST(FaultPlanFate, CorruptionTouchesManyDifferentBits) {
   FaultPlan plan = plan_of({.corrupt = 1.0});
   std::set<std::uint64_t> bits;
   for (std::uint32_t i = 0; i < 1000; ++i) bits.insert(plan.fate(data(i)).corrupt_bit % 11776);
-  // 1,000 of 11,776 bits: 959 different ones are expected, with a standard deviation of about 6.
+  // 1,000 draws from 11,776 bits give 959 different ones on average, with a standard deviation of
+  // about 6.
   EXPECT_GT(bits.size(), 935u);
 }
 

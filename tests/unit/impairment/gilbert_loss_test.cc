@@ -1,6 +1,6 @@
-// Statistics are held against the chain's exact moments, with standard errors that take the chain's
-// correlation into account. Seeds are fixed, so a failure is a change of the code and not bad luck;
-// the sigmas tell how unlikely the fixed outcome would have been.
+// Compares statistics with the chain's exact moments. Standard errors take the chain's correlation
+// into account. Seeds are fixed, so a failure means changed code; sigmas say how unlikely the
+// outcome would have been.
 #include "impairment/gilbert_loss.h"
 
 #include <gtest/gtest.h>
@@ -60,13 +60,15 @@ class GilbertLossChain : public testing::TestWithParam<Parameters> {
   static constexpr std::uint32_t kPackets = 1'000'000;
   const double rate_ = GetParam().rate;
   const double burst_ = GetParam().burst;
-  // Correlation of neighbours: P(bad | bad) - P(bad | good).
+  // The correlation of neighbours, P(bad
+  // bad) - P(bad
+  // good).
   const double hold_ = 1.0 - 1.0 / (burst_ * (1.0 - rate_));
   const std::vector<bool> lost_ = chain(rate_, burst_, kPackets);
 };
 
 TEST_P(GilbertLossChain, LosesAtTheStationaryRateWithinThreeSigma) {
-  // Variance of the mean of a chain with correlation hold^k at distance k.
+  // The variance of the mean, if the correlation at distance k is hold^k.
   const double variance = rate_ * (1.0 - rate_) * (1.0 + hold_) / (1.0 - hold_) / kPackets;
   EXPECT_NEAR(mean(lost_), rate_, 3.0 * std::sqrt(variance));
 }
@@ -76,13 +78,12 @@ TEST_P(GilbertLossChain, BurstsAreGeometricWithTheAskedMeanWithinThreeSigma) {
   const double count = static_cast<double>(bursts.size());
   const double end = 1.0 / burst_;
   EXPECT_NEAR(mean(bursts), burst_, 3.0 * std::sqrt((1.0 - end) / (end * end) / count));
-  // The histogram, not only its mean: the share of bursts of each length up to twice the mean.
+  // Compares the share of each length of burst, up to twice the mean.
   for (std::uint32_t length = 1; length <= 2 * burst_; ++length) {
     const double expected = std::pow(1.0 - end, length - 1) * end;
     const double share =
         static_cast<double>(std::count(bursts.begin(), bursts.end(), length)) / count;
-    // Up to 32 lengths in 4 settings are compared. With four sigmas a correct chain does not fail
-    // by their number.
+    // Up to 32 lengths in 4 settings are compared, so the tolerance is four sigmas.
     EXPECT_NEAR(share, expected, 4.0 * std::sqrt(expected * (1.0 - expected) / count))
         << "length " << length;
   }
@@ -103,8 +104,7 @@ TEST_P(GilbertLossChain, CorrelationFallsGeometricallyAcrossDistances) {
     for (std::uint32_t i = 0; i + distance < kPackets; ++i)
       sum += (lost_[i] - p) * (lost_[i + distance] - p);
     const double correlation = sum / (kPackets - distance) / (p * (1.0 - p));
-    // Bartlett's formula, bounded from above by the variance of a sum with the chain's correlation
-    // time.
+    // This is above Bartlett's formula: the variance of a sum with the chain's correlation time.
     const double sigma =
         std::sqrt((1.0 + hold_ * hold_) / (1.0 - hold_ * hold_) / (rate_ * kPackets));
     EXPECT_NEAR(correlation, std::pow(hold_, distance), 3.0 * sigma) << "distance " << distance;
@@ -162,8 +162,8 @@ TEST(GilbertLossLost, LinksPhasesRoundsAttemptsAndSeedsAreUnrelated) {
   std::vector<std::vector<bool>> chains;
   for (const FlowAddress& flow : others) chains.push_back(chain(0.5, 4.0, kPackets, flow));
   chains.push_back(chain(0.5, 4.0, kPackets, kFlow, kSeed + 1));
-  // Two independent chains agree half of the time; hold = 1/2 makes the correlation of agreements
-  // 1/4 a step.
+  // Two independent chains agree half of the time. With hold = 1/2, agreements have a correlation
+  // of 1/4 per step.
   const double sigma = std::sqrt(0.25 * (1.0 + 0.25) / (1.0 - 0.25) / kPackets);
   for (const std::vector<bool>& other : chains) {
     std::uint32_t equal = 0;

@@ -59,7 +59,7 @@ static_assert(ncclInProgress == static_cast<int>(kInProgress));
 static_assert(NCCL_VERSION(2, 28, 9) == kVersion);
 
 // Compares functions: the same number of arguments, of the same sizes, in the same order.
-// Enumerations and opaque pointers have other names.
+// Enumerations and opaque pointers have other names, so types may differ.
 template <typename Theirs, typename Ours>
 struct SameCall : std::false_type {};
 template <typename R1, typename... A1, typename R2, typename... A2>

@@ -53,7 +53,7 @@ TEST(NcclConfig, WithoutMagicItIsRefused) {
   EXPECT_FALSE(read_config(&asked, kParent).ok());
 }
 
-// A header of 2.18 had no commName: its struct ends where ours goes on.
+// A header of 2.18 had no commName, so its struct ends where the library's continues.
 TEST(NcclConfig, NothingIsReadBehindAnOlderStruct) {
   leeway_nccl_config newest = left_alone(21800);
   newest.blocking = 1;
@@ -68,7 +68,7 @@ TEST(NcclConfig, NothingIsReadBehindAnOlderStruct) {
   EXPECT_EQ(config->name, "parent");
 }
 
-// A program may be compiled with a new size and an old version: NCCL goes by the version.
+// A program may be compiled with a new size and an old version. NCCL goes by the version.
 TEST(NcclConfig, MembersNewerThanTheVersionAreNotLookedAt) {
   leeway_nccl_config asked = left_alone(21700);
   asked.comm_name = reinterpret_cast<const char*>(1);

@@ -25,7 +25,7 @@ Operation operation(Kind kind, std::size_t count, Rank peer = 0) {
   return out;
 }
 
-// For each address that copies touch: how often they do.
+// Returns how often copies touch each address.
 std::map<std::uintptr_t, std::size_t> touched(const std::vector<StagedPart>& parts, bool input) {
   std::map<std::uintptr_t, std::size_t> rows;
   for (const StagedPart& part : parts) {
@@ -70,7 +70,7 @@ TEST(NcclCut, EveryByteIsCopiedOnce) {
   }
 }
 
-// Roots and others have different memory, and the same cut.
+// Roots and other ranks have different memory, but must cut alike.
 TEST(NcclCut, AllRanksCutAlike) {
   for (int kind = 0; kind < kKindCount; ++kind) {
     const Operation root = operation(static_cast<Kind>(kind), 3'000'000, 0);
@@ -111,7 +111,8 @@ TEST(NcclCut, FactorIsReadOnceWithTheFirstPart) {
   EXPECT_EQ(parts[1].factor_at, StagedPart::kNone);
 }
 
-// Messages are cut by their length alone: the peer may have them in another group, or in none.
+// The peer may have the message in another group or in none, so its length alone must decide the
+// cut.
 TEST(NcclCut, MessagesAreCutTheSameInAndOutOfGroups) {
   const Operation large = operation(Kind::send, 3'000'000, 1);
   const Operation none = operation(Kind::recv, 0, 1);

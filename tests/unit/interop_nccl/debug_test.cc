@@ -33,7 +33,7 @@ TEST(NcclDebug, TheLastErrorIsKept) {
   EXPECT_EQ(std::string(last_error()).size(), 1023U);
 }
 
-// Once, a line as long as the buffer ended in a zero, and the next line followed on the same line.
+// A line as long as the buffer once ended in a zero instead of a line feed.
 TEST(NcclDebug, LongLinesAreWhole) {
   const std::string name = testing::TempDir() + "nccl_debug_" + std::to_string(::getpid());
   ::setenv("NCCL_DEBUG", "WARN", 1);

@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Everybody may know the place that NCCL_COMM_ID names. Only a secret file keeps strangers out.
+// NCCL_COMM_ID names a place that anyone may know, so only a secret file keeps strangers out.
 TEST(NcclListeners, APlaceWithoutASecretOfItsOwnTakesTheSecretFile) {
   const std::string file = testing::TempDir() + "nccl_secret_" + std::to_string(::getpid());
   std::ofstream(file) << secret_digits('a') << '\n';

@@ -1,11 +1,11 @@
-// The plugin's declarations of NCCL's binary interface: where each member lies. Also compares them
-// with NVIDIA's own headers, if CMake is given those (LEEWAY_NCCL_NET_INCLUDE_DIR).
+// Checks where each member of NCCL's binary interface lies in the plugin's declarations. Also
+// compares them with NVIDIA's own headers, if CMake is given those (LEEWAY_NCCL_NET_INCLUDE_DIR).
 #include "interop/nccl_net/abi.h"
 
 #include <gtest/gtest.h>
 
 #ifdef LEEWAY_HAVE_NCCL_NET_H
-// NVIDIA's headers expect the declarations of nccl.h and of NCCL's common.h.
+// NVIDIA's headers need these declarations of nccl.h and NCCL's common.h.
 #include <cstdint>
 enum ncclResult_t { ncclSuccess };
 using ncclDebugLogger_t = void (*)(int level, unsigned long flags, const char* file, int line,
@@ -26,7 +26,7 @@ using ncclProfilerCallback_t = ncclResult_t (*)(void** handle, int type, void* p
 
 namespace {
 
-// Properties: NCCL reads them from memory that the plugin wrote.
+// NCCL reads properties from memory that the plugin wrote.
 #define AT(version, member, place) \
   static_assert(offsetof(leeway_nccl_net_properties_##version, member) == place)
 AT(v6, name, 0);
@@ -78,7 +78,7 @@ static_assert(sizeof(leeway_nccl_net_properties_v12) == 128);
 static_assert(offsetof(leeway_nccl_net_properties_v11, multi_request_max) == 104);
 static_assert(sizeof(leeway_nccl_net_parts_v9) == 20 && sizeof(leeway_nccl_net_parts_v12) == 36);
 
-// Tables have `count` pointers, the last of them at its place.
+// Each table has `count` pointers, and `last` is the last of them.
 #define POINTERS(version, count, last)                                         \
   static_assert(sizeof(leeway_nccl_net_##version) == (count) * sizeof(void*)); \
   static_assert(offsetof(leeway_nccl_net_##version, last) == ((count)-1) * sizeof(void*))
@@ -296,7 +296,7 @@ SAME_CALL(v12, setNetAttr, set_attributes);
 
 #endif
 
-// The compiler makes the checks above.
+// The static assertions above are the other checks.
 TEST(NcclNetAbi, HandlesHaveTheSizeOfAUniqueId) {
   EXPECT_EQ(sizeof(leeway_nccl_id), std::size_t{LEEWAY_NCCL_NET_HANDLE_BYTES});
 }

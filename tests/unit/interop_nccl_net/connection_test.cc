@@ -28,7 +28,7 @@ std::vector<unsigned char> counting(std::size_t size) {
   return data;
 }
 
-// Drives both ends, since a message of several pieces makes progress when its ends are tested.
+// Tests both requests in turn until both are done, because a message of several pieces needs that.
 std::size_t finish_both(Request& receiving, Request& sending) {
   bool received = false;
   bool sent = false;
@@ -62,7 +62,6 @@ TEST(NcclNetConnection, MessagesOfSeveralPiecesArriveWhole) {
   }
 }
 
-// A receive as long as the message, which fills its last piece.
 TEST(NcclNetConnection, AReceiveOfWholePiecesIsFilled) {
   const Ends ends = make_ends();
   const auto data = counting(2 * kPiece);

@@ -1,4 +1,4 @@
-// Certificates for tests, made on the spot: an authority that signs for jobs.
+// An authority that makes certificates for tests on the spot.
 #pragma once
 
 #include <openssl/pem.h>
@@ -90,7 +90,7 @@ class Authority {
     return path(name);
   }
 
-  // Ranks that are threads issue certificates at the same time.
+  // The counter is atomic because ranks that are threads issue certificates at the same time.
   static inline std::atomic<int> next_{1};
   const std::filesystem::path folder_;
   EVP_PKEY* const key_;

@@ -1,4 +1,4 @@
-// Bytes of the keys' tests.
+// Helpers for bytes in the tests of keys.
 #pragma once
 
 #include <cstddef>

@@ -131,10 +131,9 @@ TEST(ReadCredentials, OfNothingAreNone) {
   EXPECT_EQ(*read_credentials({}), nullptr);
 }
 
-// Handshakes
-// ---------------------------------------------------------------------------------------
+// ---- handshakes ----
 
-// A client and a server whose bytes are carried by hand.
+// A TLS client and server whose bytes the test carries.
 struct Handshake {
   Handshake(std::shared_ptr<const Secrets> client_has, std::shared_ptr<const Secrets> server_has)
       : client(*TlsContext::make(std::move(client_has)), TlsSession::Side::client),
@@ -175,11 +174,12 @@ TEST(TlsCertificates, MemberOfAnotherJobIsRefusedAndToldSo) {
   const Handshake pair(with(authority.member_of("b")), with(authority.member_of("a")));
   EXPECT_TRUE(pair.client.has_failed());
   EXPECT_TRUE(pair.heard.empty());
-  // The client judges first: the server is of another job, too.
+  // The server also belongs to another job than the client, and the client judges first.
   EXPECT_THAT(pair.client.objection(), AllOf(HasSubstr("\"a\""), HasSubstr("\"b\"")));
 }
 
-// For instance, the client's clock is behind: it accepts the server, which does not accept it.
+// The client accepts the server, but the server refuses the client, as when the client's clock is
+// behind.
 TEST(TlsCertificates, ServerRefusesAndTheClientLearnsWhy) {
   Authority authority;
   Authority second("second");

@@ -34,7 +34,8 @@ TEST(JoinKeys, GivesBothSidesOfAPairOneSecret) {
   EXPECT_EQ(here->members[1].tag, other->told.tag);
 }
 
-// While a secret is being replaced, some ranks have it first, some second, and some not yet.
+// While a secret is replaced, the new one is first in some ranks' files, second in others, and
+// missing in the rest.
 TEST(JoinKeys, FindsTheSecretThatAPairShares) {
   const auto fresh = identity(line_of('2') + line_of('1'));
   const auto stale = identity(line_of('1'));
@@ -48,8 +49,7 @@ TEST(JoinKeys, FindsTheSecretThatAPairShares) {
   EXPECT_EQ(of_stale->members[2].pair, of_prepared->members[1].pair);
 }
 
-// Two processes may meet in several groups at once, and each may hear of the groups in another
-// order.
+// Two processes may meet in several groups at once, in different orders.
 TEST(JoinKeys, GroupsWithSecretsForMeetingsOnlyFindOnePairOfKeys) {
   const auto for_meetings = [](char digit) {
     auto secrets = *Secrets::parse(line_of(digit), "test");
@@ -70,7 +70,7 @@ TEST(JoinKeys, GroupsWithSecretsForMeetingsOnlyFindOnePairOfKeys) {
   EXPECT_FALSE(join_keys(one, Key{}, {one->told, other->with(second)->told}).ok());
 }
 
-// If a rank carried another's key, this process would use the same nonces twice.
+// If another rank carried a known key, this process would use the same nonces twice.
 TEST(JoinKeys, RefusesATableInWhichTwoRanksHaveOneKey) {
   const auto one = identity(line_of('1'));
   const auto other = identity(line_of('1'));

@@ -10,7 +10,8 @@ namespace {
 
 constexpr Key kMeeting{};
 
-// Meanwhile OpenSSL's generator gives zeros. No newer interface than this one can replace it.
+// While it lives, OpenSSL's generator gives zeros. Only this old interface can replace the
+// generator.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 class BrokenGenerator {
@@ -44,7 +45,7 @@ TEST(ProcessKey, AgreesWithEachProcessAboutAnotherSecret) {
             *one->agree((*ProcessKey::make())->public_half(), kMeeting, 0));
 }
 
-// With a half of small order, everyone would know the result.
+// With a public half of small order, everyone would know the shared key.
 TEST(ProcessKey, RefusesAPointOfSmallOrder) {
   const auto one = *ProcessKey::make();
   Key small{};
@@ -53,7 +54,7 @@ TEST(ProcessKey, RefusesAPointOfSmallOrder) {
   EXPECT_EQ(one->agree(small, kMeeting, 0).status().code(), StatusCode::kMismatch);
 }
 
-// Otherwise two counters from 1 would number datagrams under one key.
+// A second agreement would number datagrams from 1 again under the same key.
 TEST(ProcessKey, IsNeverUsedTwiceForOneMemberMeetingAndLane) {
   const auto one = *ProcessKey::make();
   const auto other = *ProcessKey::make();
@@ -66,7 +67,7 @@ TEST(ProcessKey, IsNeverUsedTwiceForOneMemberMeetingAndLane) {
   EXPECT_EQ(one->agree(other->public_half(), later, 0).status().code(), StatusCode::kInternal);
 }
 
-// A cloned machine may draw the same numbers as its twin, and a broken generator repeats its own.
+// A cloned machine may draw its twin's numbers, and a broken generator repeats its own.
 TEST(ProcessKey, DiffersAlsoWhereTheGeneratorRepeatsItself) {
   const BrokenGenerator generator;
   Key random{};

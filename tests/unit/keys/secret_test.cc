@@ -19,7 +19,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A file that is deleted with the object.
+// A secret file, deleted at the end.
 class SecretFile {
  public:
   explicit SecretFile(const std::string& text, mode_t mode = 0600)
@@ -84,7 +84,7 @@ TEST(Secrets, RefuseAFileThatOthersMayReadOrWrite) {
   }
 }
 
-// Kubernetes' fsGroup makes a file like this: root's, readable by a group of the process.
+// Kubernetes' fsGroup makes such a file: root's, but readable by a group of the process.
 TEST(Secrets, AreReadByAGroupOfTheProcessAndByNoOther) {
   const SecretFile file(line_of('7'), 0440);
   EXPECT_EQ(refusal_of(Secrets::read(file.path())), "taken");
@@ -93,15 +93,14 @@ TEST(Secrets, AreReadByAGroupOfTheProcessAndByNoOther) {
   EXPECT_THAT(refusal_of(Secrets::read(file.path())), HasSubstr("chmod 600"));
 }
 
-// ---- access control lists, as systemd gives its credentials
-// --------------------------------------
+// ---- access control lists, as systemd gives its credentials ----
 
 struct AclEntry {
   std::uint16_t tag, rights;
   std::uint32_t id;
 };
 
-// Sets a file's list: entries of its owner, these, the mask and the others.
+// Sets a file's access control list: its owner, `entries`, the mask, and the others.
 bool set_list(const std::string& path, const std::vector<AclEntry>& entries) {
   constexpr std::uint32_t kNobody = 0xFFFFFFFF;
   std::vector<AclEntry> all = {{0x01, 4, kNobody}};

@@ -22,13 +22,13 @@ Bytes bytes_of(std::string_view text) {
   return copy_of(std::as_bytes(std::span(text)));
 }
 
-// A client and a server whose bytes are carried by hand.
+// A TLS client and server whose bytes the test carries.
 struct Pair {
   Pair(const std::string& client_secrets, const std::string& server_secrets)
       : client(context(client_secrets), Side::client),
         server(context(server_secrets), Side::server) {}
 
-  // Carries messages until neither side has any more.
+  // Carries messages until both sides are silent.
   void carry() {
     while (true) {
       const Bytes to_server = client.take_output();
@@ -139,7 +139,7 @@ TEST(TlsSession, RefusesAnotherSecret) {
   }
 }
 
-// The identity is in the first message for all to see, so knowing it is no proof.
+// The first message shows the identity to all, so knowing it proves nothing.
 TEST(TlsSession, RefusesWhoKnowsTheIdentityAlone) {
   Pair honest("1", "1");
   Bytes hello = honest.client.take_output();
@@ -161,7 +161,7 @@ TEST(TlsSession, HearsNothingFromAReplayedConversation) {
   EXPECT_FALSE(server.is_open());
 }
 
-// It would cost the server an X25519 exchange each time.
+// Each replayed message would otherwise cost the server an X25519 exchange.
 TEST(TlsSession, RefusesAFirstMessageThatItHeardBefore) {
   const auto same = context("1");
   const Bytes hello = TlsSession(same, Side::client).take_output();
@@ -188,7 +188,7 @@ TEST(TlsSession, RefusesJunk) {
 TEST(TlsSession, RefusesAHandshakeWithoutEnd) {
   TlsSession server(context("1"), Side::server);
   Bytes heard;
-  // Records that claim to hold a part of a handshake message of 16 MiB.
+  // These records claim to be parts of a handshake message of 16 MiB.
   Bytes record = from_hex(
       "1603010400"
       "01ffffff");

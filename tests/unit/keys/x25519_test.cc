@@ -16,7 +16,7 @@ Key key_from(std::string_view hex) {
   return key;
 }
 
-// RFC 7748, 6.1
+// The vector of RFC 7748, 6.1.
 TEST(X25519, AgreesAsTheSpecificationSays) {
   const Key bob = key_from("5dab087e624a8a4b79e17f8b83800ee66f3bb1292618b6fd1c2f8b27ff88e0eb");
   EXPECT_EQ(x25519_public_half(bob),

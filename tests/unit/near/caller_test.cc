@@ -33,7 +33,7 @@ void expect_right(Ranks& ranks, const CallShape& shape) {
                             << to_string(shape.options.op) << (shape.in_place ? " in place" : "");
 }
 
-// Slots hold 4 KiB: a chunk, several, and what is left over.
+// Slots hold 4 KiB, so the counts make one chunk, several, and a rest.
 constexpr std::array<std::size_t, 6> kCounts = {0, 1, 15, 1000, 3000, 10'000};
 
 class EveryMove : public ::testing::TestWithParam<OperationKind> {};
@@ -93,7 +93,7 @@ TEST(CallerRun, MixedCallsFollowEachOther) {
   }
 }
 
-// Ranks run ahead of each other as far as calls let them.
+// Ranks do not wait for each other between calls.
 TEST(CallerRun, RanksThatRunAheadSpoilNothing) {
   constexpr int kCalls = 300;
   Ranks ranks(3);
@@ -160,11 +160,11 @@ TEST(CallerRun, FollowsARankThatTakesTheCallElsewhere) {
   }
 }
 
-// Each rank makes or gives away each of its calls at random, and the calls come to it in any order.
+// Each rank makes some calls in memory and gives the others to datagrams, at random.
 TEST(CallerRun, StaysInStepWhereRanksTakeCallsElsewhere) {
   constexpr std::uint64_t kCalls = 400;
   std::mt19937_64 random(3);
-  // Which ranks make the call elsewhere, one bit for each rank.
+  // One bit for each rank that gives the call to datagrams.
   std::array<std::uint64_t, kCalls> who;
   for (auto& ranks : who) ranks = random() % 3 == 0 ? random() % 8 : random() % 2 * 7;
   Ranks ranks(3);

@@ -1,5 +1,5 @@
-// A call that cannot be right fails on each rank with a text that names the reason, and the next
-// call is right.
+// A call that cannot be right must fail on each rank with a text that names the reason. The next
+// call must be right.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ Status call(Ranks& ranks, Rank rank, std::size_t elements = kSeveralChunks) {
   return ranks.run(rank, all_reduce_of(values)).status;
 }
 
-// Writes the descriptor of a call that a rank has begun, as its caller would. The slots hold
+// Writes the descriptor of a call that a rank has begun, as its Caller would. The rank's slots hold
 // nothing useful.
 void describe(Ranks& ranks, Rank rank, std::uint64_t number, std::size_t elements) {
   std::vector<float> values(elements);
@@ -64,7 +64,8 @@ TEST(Failures, ALateRankFailsAtOnceAndLaterCallsAreRight) {
   for (int i = 0; i < 5; ++i) expect_sums(ranks);
 }
 
-// Peers pass on the rank at which the failure began. The contents of a page may be anything.
+// A peer passes on the number of the culprit. That number may be anything, so a wrong one must not
+// be named.
 TEST(Failures, TheRankWhoseDeadlineItWasIsNamedAtSecondHand) {
   for (const Rank culprit : {Rank{2}, Rank{77}}) {
     Ranks ranks(3);
@@ -99,8 +100,7 @@ TEST(Failures, ARankThatWasGivenUpHearsThatItIsMeant) {
   EXPECT_THAT(status.c_str(), HasSubstr("was this process stopped?"));
 }
 
-// A peer's death is found outside the arena. The rank that finds it names the dead rank to the
-// others.
+// Only rank 1 finds out that rank 2 is dead, and must tell the others.
 TEST(Failures, TheRankThatIsDeadIsNamedToOthers) {
   Ranks ranks(3);
   ranks.hear(Status::error(StatusCode::kPeerLost, "rank 1: rank 2 is dead"), 2);
@@ -191,7 +191,7 @@ TEST(Failures, AbortEndsTheCallUnderWayAndThoseToCome) {
   EXPECT_EQ(call(ranks, 1).code(), StatusCode::kPeerLost) << "the other hears of it";
 }
 
-// Peers may still be in the failed call, and read this rank's slots.
+// Peers may still be in the failed call and read this rank's slots.
 TEST(Failures, SlotsOfAFailedCallStayUntilAllHaveLeftIt) {
   Ranks ranks(2);
   std::vector<float> first(1000, 5.0f);
@@ -235,8 +235,7 @@ TEST(Failures, ARefusedCallHasItsNumber) {
   expect_sums(ranks);
 }
 
-// A peer writes anything into its part. The call ends with a status or a result, and nothing else
-// is touched.
+// Rank 1 may write anything into its part. Rank 0's call must end, and touch nothing else.
 TEST(Failures, WhatAPeerScribblesIsContained) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 300; ++round) {

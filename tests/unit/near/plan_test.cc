@@ -44,8 +44,8 @@ TEST(Takes, NoCodecThatChangesBits) {
   EXPECT_FALSE(takes(narrow));
 }
 
-// Facts that only one rank knows must not decide: otherwise ranks would wait for each other in
-// different places.
+// A fact that only one rank knows must not decide the route; otherwise ranks would wait for each
+// other in different places.
 TEST(Takes, DoesNotHeedWhatOneRankAloneKnows) {
   OperationSpec spec = spec_of(OperationKind::all_reduce, 4, 4);
   const std::vector<double> weights = {1.0, 2.0};

@@ -1,5 +1,4 @@
-// Ranks that are threads of this process, over one arena in ordinary memory, with a clock that only
-// tests move.
+// Ranks that are threads, over one arena in ordinary memory, with a hand clock.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +17,7 @@ namespace leeway::near {
 
 class Ranks {
  public:
-  // `folder`: of regions.
+  // `folder` is where regions are made.
   explicit Ranks(int size, std::size_t slot_bytes = 4096, const std::string& folder = "/dev/shm")
       : shape_{size, slot_bytes}, memory_(shape_.bytes()), issued_(static_cast<std::size_t>(size)) {
     for (Rank rank = 0; rank < size; ++rank) {
@@ -40,14 +39,14 @@ class Ranks {
 
   Instant now() const { return {now_ns_.load()}; }
   void advance(Duration by) { now_ns_ += by.count(); }
-  // Makes all ranks hear this status about their peers.
+  // Gives all ranks this status of their peers.
   void hear(const Status& status, Rank about = kNoRank) {
     about_ = about;
     heard_ = std::make_unique<Status>(status);
     told_ = heard_.get();
   }
 
-  // Runs `body` on all ranks at the same time, or on some.
+  // Runs `body` on all ranks at the same time.
   void each(const std::function<void(Rank)>& body) {
     std::vector<Rank> all(static_cast<std::size_t>(size()));
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<Rank>(i);
@@ -64,11 +63,11 @@ class Ranks {
     CollectiveReport report;
     return caller(rank).run(spec, next_number(rank), now(), report);
   }
-  // The number of the rank's next call; each call has one.
+  // Returns the number of the rank's next call.
   std::uint64_t next_number(Rank rank) { return ++issued_[rank]; }
-  // The rank gives its next call to datagrams.
+  // The rank makes its next call by datagrams.
   void go_elsewhere(Rank rank) { station(rank).go_elsewhere(next_number(rank)); }
-  // Waits until the rank's progress is at least `progress`.
+  // Waits until the rank has posted at least `progress`.
   void await(Rank rank, std::uint64_t progress) {
     while (line(rank).progress.load() < progress) std::this_thread::yield();
   }
@@ -80,7 +79,7 @@ class Ranks {
     return told == nullptr ? Status() : *told;
   }
 
-  // Shared pages, as of a file: a forked child shares them.
+  // Pages that a forked child shares, like those of a file.
   class SharedPages {
    public:
     explicit SharedPages(std::size_t bytes)

@@ -149,7 +149,7 @@ TEST(DirectCall, MayUseAnotherRegionOnEachRank) {
   EXPECT_EQ(ranks.caller(1).counters().direct, 1u);
 }
 
-// If some ranks' memory is not shared, or a part of a tensor is not, all ranks use slots.
+// If any rank has any part of a tensor outside shared memory, all ranks use slots.
 TEST(DirectCall, IsNotWhereARankHasItsTensorElsewhere) {
   Ranks ranks(3);
   Owned a = allocate(ranks);
@@ -191,8 +191,8 @@ TEST(DirectCall, MemoryMayOutliveItsRanks) {
   a.clear();
 }
 
-// The peer has posted all steps, but has given up the call by then. So its caller may have changed
-// the memory that this rank read.
+// The peer has posted all steps, but has given up the call since. So its memory may have changed
+// while this rank read it.
 TEST(DirectCall, FailsWhereAPeerLeftItWhileItsTensorWasRead) {
   Ranks ranks(2);
   const Owned a = allocate(ranks);

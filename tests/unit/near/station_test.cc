@@ -27,7 +27,7 @@ TEST(StationWait, EndsWhenAllHaveComeAndNotBefore) {
   waiting.join();
 }
 
-// Many rounds of sleepers: a rare lost wake-up would delay a round until the next look.
+// In many rounds, a rare lost wake-up would show as a delay.
 TEST(StationWait, SleepersAreWokenManyTimes) {
   constexpr std::uint64_t kRounds = 2'000;
   Ranks ranks(4);

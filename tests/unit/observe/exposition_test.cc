@@ -62,7 +62,7 @@ TEST(Exposition, NamesFollowPrometheus) {
 }
 
 TEST(Exposition, NoSeriesIsThereTwice) {
-  // Two sockets, and two communicators of one name
+  // There are two sockets, and two communicators of one name.
   Board::Sheet twice = sheet_of(2);
   twice.snapshot.channels.push_back(twice.snapshot.channels.front());
   std::set<std::string> series;

@@ -83,7 +83,7 @@ TEST(MetricsServer, RefusesOtherRequests) {
   const std::string& address = (*server)->address();
   EXPECT_THAT(ask(address, "POST /metrics HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 405"));
   EXPECT_THAT(ask(address, "GET /etc/passwd HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 404"));
-  // More bytes than a request may have, and no end of the request.
+  // The request is longer than allowed and never ends.
   EXPECT_EQ(ask(address, std::string(100'000, 'x')), "");
 }
 
@@ -93,7 +93,7 @@ TEST(MetricsServer, SilentVisitorsAreHungUpOn) {
   EXPECT_THAT(scrape((*server)->address()), HasSubstr("leeway_build_info"));
 }
 
-// Connections from this loopback address that send nothing.
+// Opens connections that send nothing.
 class SilentVisitors {
  public:
   SilentVisitors(const std::string& address, const char* from, int count) {
@@ -123,7 +123,7 @@ TEST(MetricsServer, SilenceLocksNobodyOut) {
 }
 
 TEST(MetricsServer, ShowsACommunicatorsRanks) {
-  // Two ranks of one process share the address.
+  // Two ranks of one process share this address.
   std::string address;
   {
     const auto free = MetricsServer::at(loopback());

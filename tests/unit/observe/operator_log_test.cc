@@ -51,7 +51,8 @@ TEST_F(OperatorLogLines, APeersWayFromSilenceToDeath) {
   EXPECT_THAT(look(), HasSubstr("rank 2 is given up"));
 }
 
-// A group's communicator, those that carry its near calls and lanes, and a subgroup.
+// The process has a group's communicator, another that carries its calls by datagrams, and a
+// subgroup.
 TEST_F(OperatorLogLines, AProcessThatDiesIsOneLineInAllCommunicators) {
   for (const char* const name : {"world/datagrams", "pair"}) {
     driving::ChannelView channel = snapshot_.channels[0];

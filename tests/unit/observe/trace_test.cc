@@ -158,7 +158,7 @@ TEST(Trace, EndsWhereTheDiskIsFullAndSaysSoOnce) {
   EXPECT_EQ(said.find("early"), said.rfind("early"));
 }
 
-// Opening a pipe that nobody reads would wait for a reader, and "/dev/full.1" is no device.
+// Opening a pipe without a reader would block, and "/dev/full.1" is no device.
 TEST(Trace, WhatIsNoPlainFileIsRefusedOnce) {
   const std::string pipe = scratch(("trace_test." + std::to_string(::getpid()) + ".pipe").c_str());
   ::unlink(pipe.c_str());

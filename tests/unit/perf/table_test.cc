@@ -1,5 +1,4 @@
-// The expected lines are nccl-tests 2.19.6's own output: what src/util.cu prints for the same
-// values.
+// The expected lines are what nccl-tests 2.19.6 (src/util.cu) prints for the same values.
 #include "perf/table.h"
 
 #include <gmock/gmock.h>

@@ -20,7 +20,7 @@ constexpr std::uint64_t bits(unsigned from, unsigned end) {
   return (end == 64 ? 0 : std::uint64_t{1} << end) - (std::uint64_t{1} << from);
 }
 
-// 320 packets in order, in chunks of 64, one packet every 10 us.
+// 320 packets that are sent in order in chunks of 64, one every 10 us.
 class InOrder : public ::testing::Test {
  protected:
   std::optional<Left> come(std::uint32_t index) {
@@ -46,7 +46,7 @@ TEST_F(InOrder, ManyMayBeLost) {
   EXPECT_EQ(come(200), (Left{1, bits(0, 64)}));
 }
 
-// The pass starts with 20 packets of the first chunk.
+// The pass starts with the last 20 packets of the first chunk.
 TEST_F(InOrder, OfTheFirstChunkNoMoreIsToldThanHasLeft) {
   watch_.on_packet(now_, {50}, {6});
   watch_.on_packet(now_, {64}, {20});
@@ -83,8 +83,8 @@ TEST_F(InOrder, TheRestTakesAsLongAsThePaceSays) {
   EXPECT_EQ(watch_.rest(now_), 2600us);
 }
 
-// Follows a sender's own order with a tenth of the packets lost. The watch must report each lost
-// packet once, after it has left and soon.
+// Receives packets in the sender's order, with a tenth lost. The watch must report each lost packet
+// once, soon after it has left.
 void follow_cursor(const PacketGrid& grid, std::uint64_t key, PacketCursor cursor) {
   ChunkWatch watch(grid, key);
   std::mt19937 random(7);
@@ -128,7 +128,7 @@ TEST(ChunkWatch, FollowsAReductionsOrder) {
   follow_cursor(grid, 9, {grid, {.inner = 9}, &queue});
 }
 
-// A peer may claim anything. The watch must report only packets of the flow.
+// A peer may claim any position, but the watch must report only packets of the flow.
 TEST(ChunkWatch, NeverTellsOfPacketsThatTheFlowHasNot) {
   std::mt19937 random(3);
   for (int turn = 0; turn < 50; ++turn) {

@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 constexpr Instant kSentAt{1'000'000'000};
 
-// A path on which `lost` of 1000 datagrams were lost, spread evenly, and others are on their way.
+// Returns a path that has lost `lost` of 1000 datagrams, evenly, with others in flight.
 Path path_with(std::uint32_t lost) {
   Path path;
   path.configure(2000, 20ms);

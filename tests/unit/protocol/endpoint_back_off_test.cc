@@ -1,4 +1,4 @@
-// How long an endpoint waits before it repeats a datagram or a question.
+// Tests how long an endpoint waits before it repeats a datagram or a question.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,8 +20,8 @@ using testing::FloatAllReduce;
 using testing::GroupOptions;
 using testing::type_of;
 
-// On a path known to lose much, an END has several copies. They fail or arrive together, so they
-// are one try.
+// On a lossy path an END has several copies. They are lost or arrive together, so they must count
+// as one try.
 TEST(EndpointBackOff, CopiesOfAnEndAreOneTry) {
   GroupOptions options{.size = 2};
   options.faults.loss = 0.3;
@@ -55,8 +55,8 @@ TEST(EndpointBackOff, CopiesOfAnEndAreOneTry) {
   EXPECT_EQ(copies, (std::vector{3, 3, 3, 3, 3})) << "the peer may be late";
 }
 
-// The length of a burst of losses is a number of datagrams. If one datagram leaves each second, the
-// burst lasts as many seconds: 36 and 33 if each try is one datagram.
+// A burst takes a number of datagrams. With one datagram a second, it lasts as many seconds: 36 and
+// 33 if each try is one datagram.
 TEST(EndpointBackOff, ABurstDoesNotLastForAsManySecondsAsItHasDatagrams) {
   for (const auto type : {wire::PacketType::repair, wire::PacketType::report}) {
     EngineGroup group(GroupOptions{.size = 2, .delay = 10ms});
@@ -73,7 +73,8 @@ TEST(EndpointBackOff, ABurstDoesNotLastForAsManySecondsAsItHasDatagrams) {
   }
 }
 
-// Copies leave before data. On a slow line, copies alone once exceeded the pace, for ever.
+// Copies of control datagrams leave before data. On a slow line, they alone once exceeded the pace
+// for ever.
 TEST(EndpointBackOff, NoMoreCopiesPassDataThatWaitForThePace) {
   for (const bool waits : {false, true}) {
     EngineGroup group(GroupOptions{.size = 2, .delay = 10ms});
@@ -99,7 +100,7 @@ TEST(EndpointBackOff, NoMoreCopiesPassDataThatWaitForThePace) {
 }
 
 // A time-out was doubled while round trips were believed to be short. It must not be doubled again
-// once they are known; otherwise a round would last longer than its deadline.
+// once they are known; otherwise the call would outlast its deadline.
 TEST(EndpointBackOff, DoesNotOutlastTheFirstRoundsOfALongPath) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     GroupOptions options{.size = 4, .delay = 250ms, .seed = seed};
@@ -112,8 +113,8 @@ TEST(EndpointBackOff, DoesNotOutlastTheFirstRoundsOfALongPath) {
   }
 }
 
-// A path that carries short datagrams only answers each request with an END at once. Without a
-// back-off, requests would follow each other every round trip, and use up their numbers.
+// A path that carries only short datagrams answers each request with an END at once. Without a
+// back-off, requests would follow every round trip and use up their numbers.
 TEST(EndpointBackOff, RequestsOfWhichNothingComesBecomeRare) {
   EngineGroup group(GroupOptions{.size = 2, .delay = 10us});
   bool narrow = true;

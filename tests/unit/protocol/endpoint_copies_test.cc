@@ -1,5 +1,4 @@
-// Copies of short flows in place of repair (WIRE 2.12): when they are sent, and how receivers treat
-// them.
+// Tests copies of short flows in place of repair (WIRE 2.12).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +22,7 @@ using testing::type_of;
 constexpr std::size_t kShort = 600;    // elements: a packet for either of two owners
 constexpr std::size_t kLonger = 1300;  // two packets
 
-// Ranks whose links have lost a tenth of their data so far, and lose nothing from now on.
+// Ranks whose links have lost a tenth of their data, and lose nothing from now on.
 struct LossyGroup {
   explicit LossyGroup(int size = 2, bool paced = true) : group({.size = size, .paced = paced}) {
     int count = 0;
@@ -80,7 +79,7 @@ TEST(EndpointCopies, TheLastOneEndsThePass) {
   }
 }
 
-// The end mark of the last copy counts, although its packet has come before.
+// The last copy's end mark must count although its packet has already come.
 TEST(EndpointCopies, TheEndOfTheLastOneIsHeardWhereItsPacketIsHeld) {
   LossyGroup ranks;
   const auto requests = ranks.counters(1).requests_sent;
@@ -93,8 +92,7 @@ TEST(EndpointCopies, TheEndOfTheLastOneIsHeardWhereItsPacketIsHeld) {
   EXPECT_GT(ranks.counters(1).requests_sent, requests);
 }
 
-// The receiver is a rank that has not opened the operation yet. It keeps the copy that ends the
-// pass.
+// Rank 1 has not opened the operation. It must keep only the copy that ends the pass.
 TEST(EndpointCopies, TheyTakeOnePlaceWhereTheyComeTooEarly) {
   LossyGroup ranks;
   const auto dropped = ranks.counters(1).early_dropped;
@@ -115,8 +113,8 @@ TEST(EndpointCopies, TheyTakeOnePlaceWhereTheyComeTooEarly) {
   EXPECT_EQ(ranks.counters(1).early_dropped, dropped);
 }
 
-// A burst of losses on the way to one rank should hit only one copy. So copies are spread out if
-// datagrams to other ranks wait as well.
+// A burst on the way to one rank should hit only one copy. So datagrams to other ranks that wait go
+// between copies.
 TEST(EndpointCopies, TheyLeaveBehindWhatOtherRanksAreSent) {
   LossyGroup ranks(3);
   std::vector<Rank> order;
@@ -159,7 +157,7 @@ TEST(EndpointCopies, NoneLeaveWhereNothingIsLost) {
   EXPECT_EQ(group.engine(0).endpoint().counters().data_sent, 2u);
 }
 
-// Four packets to each of 17 ranks are more than 64. Copies would take longer than a repair
+// Four packets to each of 17 ranks are more than 64, so copies would take longer than a repair
 // request.
 TEST(EndpointCopies, NoneLeaveToManyRanks) {
   constexpr int kRanks = 18;

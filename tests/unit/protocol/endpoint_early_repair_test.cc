@@ -1,4 +1,4 @@
-// Requests before the first pass is over (WIRE 5.9).
+// Tests repair requests before the first pass is over (WIRE 5.9).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,10 +17,10 @@ using testing::FloatAllReduce;
 using testing::GroupOptions;
 using wire::FlowKind;
 
-// Elements: 284 packets for each of two shards, five chunks.
+// These elements make 284 packets, or five chunks, in each of two shards.
 constexpr std::size_t kEarlyCount = 200'000;
 
-// Two ranks; a first pass takes many round trips, since few datagrams may be in flight.
+// Two ranks with a small window, so that a first pass takes many round trips.
 struct LongPass {
   explicit LongPass(bool paced = true) : group(options(paced)) {}
   static GroupOptions options(bool paced) {
@@ -29,7 +29,7 @@ struct LongPass {
     return options;
   }
   ::testing::AssertionResult run() { return FloatAllReduce::run(group, kEarlyCount); }
-  // Drops these packets of rank 0's contribution when they first leave. Records which packets
+  // Drops rank 0's packets `lost` of the reduce half in the first pass. Records which packets
   // leave.
   void lose(const std::set<std::uint32_t>& lost) {
     group.filter = [this, lost](Rank from, Rank, ByteSpan datagram) {
@@ -39,7 +39,7 @@ struct LongPass {
       return header->attempt > 0 || !lost.contains(header->index.value);
     };
   }
-  // Index in `sent` of the first answer with this packet. The size of `sent` if there is none.
+  // Returns the index in `sent` of the first repair of this packet, or the size of `sent`.
   std::size_t answer(std::uint32_t index) const {
     const auto is_it = [&](const wire::DataHeader& header) {
       return header.attempt > 0 && header.index.value == index;
@@ -76,8 +76,8 @@ TEST(EndpointEarlyRepair, WhatAChunkLostIsSentAgainWithinTheFirstPass) {
   EXPECT_EQ(losing.counters(0).data_sent, pass.counters(0).data_sent + lost.size());
 }
 
-// A packet is sent again soon, and not only when its chunk of 64 is over. It takes a step of 16
-// packets, 16 packets that overtook it, and a window in flight.
+// A repair must not wait until a chunk of 64 is over. It may take a step of 16 packets, 16 that
+// overtook it, and a window in flight.
 TEST(EndpointEarlyRepair, APacketIsSentAgainSoon) {
   LongPass pass;
   pass.lose({});
@@ -91,8 +91,8 @@ TEST(EndpointEarlyRepair, APacketIsSentAgainSoon) {
   }
 }
 
-// The answer would come when the pass is over. Then parity, or a request for everything missing,
-// serves as well.
+// The repair would come only when the pass is over. Parity, or one request for all that is missing,
+// is as good then.
 TEST(EndpointEarlyRepair, NothingIsAskedForShortlyBeforeTheEnd) {
   LongPass pass;
   pass.lose({});
@@ -112,8 +112,7 @@ TEST(EndpointEarlyRepair, OnlyWhereThePaceIsHeld) {
   EXPECT_GT(pass.answer(20), pass.last_of_first_pass());
 }
 
-// The early request or its answer may be lost, too. Packets still missing after the pass are asked
-// for again.
+// Early requests and repairs may be lost, too, so the receiver asks again after the pass.
 TEST(EndpointEarlyRepair, WhatIsLostTwiceComesAfterThePass) {
   LongPass pass;
   std::size_t answers = 0;
@@ -127,7 +126,7 @@ TEST(EndpointEarlyRepair, WhatIsLostTwiceComesAfterThePass) {
   EXPECT_GT(answers, 12u);
 }
 
-// A peer with keys asks for results of chunks that are not reduced yet. They must not be sent.
+// A peer with keys asks for results of chunks that are not reduced yet, which must not be sent.
 TEST(EndpointEarlyRepair, WhatHasNotLeftYetIsNotSentAgain) {
   LongPass pass;
   bool asked = false;

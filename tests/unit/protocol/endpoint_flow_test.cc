@@ -1,5 +1,5 @@
-// Flow control: when a sender may send and a receiver is content. Ready gate, credit window, early
-// data, settling.
+// Tests when a sender may send and when a receiver is content: ready gate, credit, early data,
+// settling.
 #include <gtest/gtest.h>
 
 #include "base/limits.h"
@@ -73,7 +73,7 @@ TEST(EndpointGate, EarlyDataOfMoreOperationsThanTheOtherSideKeepsWaits) {  // WI
   for (auto& call : calls) EXPECT_TRUE(call->finish(group));
 }
 
-// WIRE 1.2. There is loss, so that repairs are checked, too.
+// Some packets are lost, so that the checksums of repairs are checked, too (WIRE 1.2).
 TEST(EndpointChecksum, CoversPayloadsUnlessTheTransportKeepsThemIntact) {
   for (const bool sum_payloads : {true, false}) {
     GroupOptions options{.size = 3, .sum_payloads = sum_payloads};
@@ -94,7 +94,7 @@ TEST(EndpointChecksum, CoversPayloadsUnlessTheTransportKeepsThemIntact) {
   }
 }
 
-// WIRE 1.2. Rank 1 is reached through memory, and rank 2 is not. Payloads for both are right.
+// Rank 0 reaches rank 1 through memory and rank 2 by the network (WIRE 1.2).
 TEST(EndpointChecksum, CoversPayloadsToThoseWhoseLinkMayDamageThem) {
   GroupOptions options{.size = 3};
   options.faults.loss = 0.1;
@@ -124,7 +124,7 @@ TEST(EndpointWindow, InFlightNeverExceedsIt) {
     EngineGroup group(options);
     std::uint32_t most = 0;
     group.filter = [&](Rank from, Rank to, ByteSpan datagram) {
-      // The link counts the whole train; an END or a repair request may ride behind the data.
+      // in_flight() counts a whole train, in which an END or a repair request may follow the data.
       if (is_data(datagram))
         most = std::max(most, group.engine(from).endpoint().link(to).path().in_flight());
       return true;
@@ -137,8 +137,8 @@ TEST(EndpointWindow, InFlightNeverExceedsIt) {
   }
 }
 
-// A report is a datagram, which the other side may have to report in turn. With windows of a few
-// datagrams, reports once answered each other until the deadline, and left no credit for data.
+// A report is a datagram that the peer may have to report in turn. With tiny windows, reports once
+// answered each other until the deadline, and left no credit for data.
 TEST(EndpointWindow, ReportsOfTinyWindowsDoNotAnswerEachOther) {
   for (const std::size_t datagrams : {2, 3, 4, 7}) {
     EngineGroup group(GroupOptions{.size = 2, .window_bytes = datagrams * 1472});
@@ -234,8 +234,7 @@ TEST(EndpointLate, WhatComesAfterSettlingIsCountedAndNotUsed) {
     held = testing::copy_of(datagram);
     return false;
   };
-  // Rank 2 sends nothing to rank 0 for a while, so the operation is still open when the late packet
-  // comes.
+  // Rank 2 is late, so the operation is still open when the late packet comes.
   FloatAllReduce call(3, 20000, bounded(0.5, 10s));
   call.submit(group, 0);
   call.submit(group, 1);

@@ -1,5 +1,5 @@
-// Leaving: no rank goes on waiting for one that left, and no rank stays for ever for one that does
-// not answer.
+// No rank may go on waiting for one that left, and no rank may stay for ever for one that does not
+// answer.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -24,7 +24,7 @@ bool is_goodbye(ByteSpan datagram) {
   return type_of(datagram) == PacketType::goodbye;
 }
 
-// Ranks that leave. Once they have left, they neither hear nor send.
+// Ranks that leave. Those that have left neither hear nor send.
 class EndpointLeaving : public ::testing::Test {
  protected:
   void make(int size, bool multicast = false, std::uint64_t seed = 1) {
@@ -36,7 +36,7 @@ class EndpointLeaving : public ::testing::Test {
       return !gone_[to] && !gone_[from] && (!passes_ || passes_(from, to, datagram));
     };
   }
-  // Makes ranks know of each other.
+  // Makes a group whose ranks know of each other after one call.
   void make_and_reduce(int size) {
     make(size);
     FloatAllReduce call(size, 5000);
@@ -46,7 +46,7 @@ class EndpointLeaving : public ::testing::Test {
   Endpoint& endpoint(Rank rank) { return group_->engine(rank).endpoint(); }
   void leave(Rank rank) { endpoint(rank).leave(group_->now()); }
 
-  // Lets time pass until `done`; those who have left by then are gone.
+  // Lets time pass until `done` returns true. Stops ranks that have left by then.
   bool run_until(const std::function<bool()>& done, Duration limit) {
     return group_->run_until(
         [&] {
@@ -63,7 +63,7 @@ class EndpointLeaving : public ::testing::Test {
     return run_until([&] { return std::find(gone_.begin(), gone_.end(), false) == gone_.end(); },
                      limit);
   }
-  // Each rank leaves as soon as its own call has returned.
+  // Lets each rank leave as soon as its own call has returned.
   bool run_and_leave(const FloatAllReduce& call, Duration limit) {
     std::vector<bool> asked(gone_.size());
     return run_until(
@@ -93,7 +93,7 @@ TEST_F(EndpointLeaving, TakesNoLongerThanAQuietTime) {
   EXPECT_LE(goodbyes_, 12) << "one to each peer, and none to those who had left";
 }
 
-// One question and one good-bye, if no peer wants anything more.
+// A leaving rank needs one question and one good-bye, if no peer wants more.
 TEST_F(EndpointLeaving, TakesTwoRoundTripsWherePeersAreContent) {
   make_and_reduce(4);
   run_until([] { return false; }, 50ms);
@@ -104,7 +104,7 @@ TEST_F(EndpointLeaving, TakesTwoRoundTripsWherePeersAreContent) {
   EXPECT_LT(group_->now() - start, 3 * round_trip);
 }
 
-// The question or the answer may be lost. Then a rank leaves only when everything is quiet.
+// If a question or its answer is lost, a rank leaves only when nothing has come for a while.
 TEST_F(EndpointLeaving, WhoGetsNoAnswerWaitsUntilAllIsQuiet) {
   make_and_reduce(2);
   run_until([] { return false; }, 50ms);
@@ -115,7 +115,7 @@ TEST_F(EndpointLeaving, WhoGetsNoAnswerWaitsUntilAllIsQuiet) {
   EXPECT_GE(group_->now() - start, 8 * endpoint(1).state().slowest_timeout());
 }
 
-// The peer has not opened the call that another one has ended, so it might lack something of it.
+// Rank 2 has not opened the call that rank 1 has ended, so it may still lack something.
 TEST_F(EndpointLeaving, APeerThatIsBehindIsNotContent) {
   make_and_reduce(3);
   run_until([] { return false; }, 50ms);
@@ -184,7 +184,7 @@ TEST_F(EndpointLeaving, APeerThatIsDeadIsWaitedForTwoSeconds) {
   EXPECT_TRUE(run_until([&] { return gone_[0] && gone_[2]; }, 200ms));
 }
 
-// The call has one owner, in turn, and two ranks that exchange no packets.
+// The call has one owner, which changes from call to call. The others exchange no packets.
 TEST_F(EndpointLeaving, ASmallCallThatFindsNobodyEndsWithoutBeingBusy) {
   for (int earlier = 0; earlier < 3; ++earlier) {
     make_and_reduce(3);
@@ -205,8 +205,7 @@ TEST_F(EndpointLeaving, ASmallCallThatFindsNobodyEndsWithoutBeingBusy) {
   }
 }
 
-// The peers may be there and have had nothing to say. They are told several times, but not for
-// seconds.
+// The peers may have had nothing to say. So they are told several times, but not for seconds.
 TEST_F(EndpointLeaving, ThoseWhoWereNeverThereAreNotWaitedForLong) {
   make(3);
   group_->freeze(1);
@@ -216,8 +215,8 @@ TEST_F(EndpointLeaving, ThoseWhoWereNeverThereAreNotWaitedForLong) {
   EXPECT_TRUE(run_until([&] { return gone_[0]; }, 1s));
 }
 
-// The sender of a small message is done once the message is under way. It serves the receiver all
-// the same, here after an outage of many time-outs.
+// The sender of a small message is done at once. It must still serve the receiver, here after an
+// outage of many time-outs.
 TEST_F(EndpointLeaving, WhoStillLacksAMessageIsServedFirst) {
   make(2);
   std::vector<float> out(100, 2.0f), in(100);
@@ -253,9 +252,9 @@ TEST_F(EndpointLeaving, WhoIsNeverContentIsLeftAfterSomeSeconds) {
   EXPECT_EQ(call.requests()[1]->status.code(), StatusCode::kPeerLost);
 }
 
-// Links that lose in bursts which end with packets and not with time, as netem's gemodel: there,
-// quiet does not mean that peers are content. When each good-bye was sent once, 28 of 1000 such
-// groups had a call that waited for its deadline.
+// Bursts of losses end with packets and not with time, as netem's gemodel makes them. So silence
+// does not mean that peers are content. When each good-bye was sent once, 28 of 1000 such groups
+// had a call that waited for its deadline.
 TEST_F(EndpointLeaving, NobodyWaitsInVainUnderBursts) {
   for (const bool multicast : {false, true}) {
     for (std::uint64_t seed = 1; seed <= testing::seeds(10, 100); ++seed) {

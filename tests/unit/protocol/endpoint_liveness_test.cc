@@ -1,4 +1,4 @@
-// A peer that dies, one that only seems to, and one that comes back (WIRE 6.6, 6.7).
+// Tests a peer that dies, one that only seems to, and one that comes back (WIRE 6.6, 6.7).
 #include <gtest/gtest.h>
 
 #include <string>
@@ -20,7 +20,7 @@ constexpr Rank kVictim = 3;
 
 class Liveness : public ::testing::Test {
  protected:
-  // All ranks reduce once, so that round trips are known.
+  // Makes one call on all ranks, so that round trips are known.
   void SetUp() override {
     FloatAllReduce call(kRanks, 5000);
     call.submit_all(group_);
@@ -30,7 +30,7 @@ class Liveness : public ::testing::Test {
   void kill(Rank rank) { group_.freeze(rank); }
   Endpoint& endpoint(Rank rank) { return group_.engine(rank).endpoint(); }
 
-  // The survivors reduce. Returns how long the slowest of them took.
+  // Makes a call on the survivors. Returns how long the slowest of them took.
   Duration reduce(FloatAllReduce& call, Duration limit = 100s) {
     const Instant start = group_.now();
     for (Rank rank = 0; rank < kVictim; ++rank) call.submit(group_, rank);
@@ -96,7 +96,7 @@ TEST_F(Liveness, ARankThatDoesSomethingElseLives) {
   EXPECT_TRUE(call.finish(group_));
 }
 
-// Ranks that exchanged no packets in the call watched each other, too.
+// Ranks watch each other in a call even if they exchange no packets.
 TEST_F(Liveness, NothingIsExpectedOfARankAfterACallThatIsOver) {
   for (const std::size_t count : {std::size_t{5000}, std::size_t{10}}) {
     FloatAllReduce call(kRanks, count);
@@ -132,8 +132,8 @@ TEST_F(Liveness, OneWhoComesBackIsToldAndAllItsCallsSayWhy) {
   EXPECT_EQ(endpoint(kVictim).counters().peers_given_up, 0u);
 }
 
-// The pause looks like a round trip to the rank, and is all that it knows. Waits that were
-// multiples of it once took minutes.
+// To the stopped rank, its pause looks like the only round trip that it knows. Waits that were
+// multiples of the pause once took minutes.
 TEST_F(Liveness, OneWhoWasGivenUpLeavesAtOnce) {
   kill(kVictim);
   FloatAllReduce call(kRanks, 5000, exact(no_deadline));
@@ -160,7 +160,7 @@ TEST_F(Liveness, LeavingDoesNotWaitForTheDead) {
   EXPECT_LE(group_.now() - start, 100ms);
 }
 
-// Their good-byes would say that they left of their own will.
+// The others' good-byes alone would say that they left of their own will.
 TEST_F(Liveness, OneWhoComesBackWhenTheOthersHaveLeftIsToldWhy) {
   kill(kVictim);
   FloatAllReduce call(kRanks, 5000, exact(no_deadline));

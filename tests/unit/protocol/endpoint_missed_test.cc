@@ -1,4 +1,4 @@
-// A rank learns that an owner used nothing of its contribution. It is never told so of a
+// A rank must learn that an owner used nothing of its contribution, and must never be told so of a
 // contribution that was used.
 #include <gtest/gtest.h>
 
@@ -92,7 +92,7 @@ TEST_F(EndpointMissed, AnOwnerThatGotOnePacketUsedIt) {
   for (Rank owner = 0; owner < 3; ++owner) EXPECT_FALSE(missed(*requests[3], owner));
 }
 
-// The others have cut the reduction short, but wait for its results.
+// The owners have settled without rank 3, but still wait for each other's results.
 TEST_F(EndpointMissed, ALateRankIsToldWhileTheRoundIsStillOpen) {
   for (Rank rank = 0; rank < 3; ++rank) submit(rank, OperationKind::all_reduce, best_effort(100ms));
   pass(60ms);
@@ -141,7 +141,7 @@ TEST_F(EndpointMissed, NobodyWaitsForTheWordOfARankThatSaysGoodbye) {
   EXPECT_FALSE(missed(*requests[0], 2));
 }
 
-// Any datagram may be lost, including reports and ENDs. If a contribution is reported as missed, it
+// Any datagram may be lost, reports and ENDs included. A contribution that is reported as missed
 // must be in no result.
 TEST_F(EndpointMissed, IsNeverSaidOfAContributionThatWasUsed) {
   std::mt19937 random(3);

@@ -1,4 +1,4 @@
-// Two bare endpoints, operations without contents, and a hand clock: the protocol without
+// Two endpoints with a hand clock and operations without contents: the protocol without
 // collective::Engine.
 #pragma once
 
@@ -14,12 +14,12 @@
 
 namespace leeway::protocol {
 
-// An operation whose packets hold only zeros. Records the calls that it gets.
+// A RoundClient whose packets hold only zeros. Records its calls.
 class FakeClient final : public RoundClient {
  public:
   static constexpr std::uint32_t kPayloadBytes = 100;
 
-  // Number of packets to and from the other side, in each phase that the plan has.
+  // Each phase of the plan has `out` packets to the other side and `in` packets from it.
   FakeClient(std::uint32_t out, std::uint32_t in) : out_(out), in_(in) {}
 
   schedule::PacketGrid outgoing(FlowKind, Rank peer) const override { return grid(out_, peer); }
@@ -82,7 +82,7 @@ class EndpointPair {
   Endpoint& operator[](Rank rank) { return *endpoints_[rank]; }
   Instant now() const { return now_; }
 
-  // A collective of one phase. Both ranks must give clients that agree.
+  // Returns the plan of a collective with one phase. Both ranks must give matching clients.
   RoundPlan collective(Delivery::Kind delivery = Delivery::Kind::exact,
                        Duration deadline = std::chrono::seconds(10)) const {
     RoundPlan plan;

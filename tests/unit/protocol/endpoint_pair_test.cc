@@ -1,4 +1,4 @@
-// Messages of one endpoint to another, without an engine behind either.
+// Tests datagrams between two endpoints without engines.
 #include "endpoint_pair.h"
 
 #include <gtest/gtest.h>
@@ -76,8 +76,7 @@ TEST_F(Pair, FourPacketsAtMostGoOutBeforeTheOtherSideOpens) {  // WIRE 2.4
   EXPECT_EQ(a.sent.size(), 50u) << "what came early was kept";
 }
 
-// Data that the other side cannot buffer would be lost, and under best effort they are not asked
-// for.
+// Rank 1 would drop data beyond its early buffer, and under best effort nobody asks for them again.
 TEST_F(Pair, OfManyOperationsNoMoreGoesOutThanTheOtherSideKeeps) {  // WIRE 2.4
   constexpr int kOperations = 12;
   std::vector<FakeClient> senders(kOperations, FakeClient(1, 0));
@@ -131,7 +130,7 @@ TEST_F(Pair, AnExactRoundFailsAtItsDeadlineAndNotLater) {
   EXPECT_EQ(b.events, "done; closed; ");
 }
 
-// The last confirmation is lost: the sender asks with ENDs until a report comes.
+// The last report is lost, so the sender sends ENDs until a report comes.
 TEST_F(Pair, AnEndIsRepeatedUntilItIsAnswered) {  // WIRE 4.3
   bool reports_pass = false;
   pair_.filter = [&](Rank from, ByteSpan datagram) {
@@ -183,7 +182,6 @@ TEST_F(Pair, WithNothingOpenNobodyWakes) {
   EXPECT_EQ(pair_[0].wake_at(), Instant::infinite_future());
 }
 
-// A packet after a long silence resets the back-off, so the next loss is repaired sooner.
 TEST_F(Pair, APacketAfterALongSilenceEndsTheBackOff) {
   bool silent = true;
   pair_.filter = [&](Rank from, ByteSpan datagram) {
@@ -211,7 +209,7 @@ TEST_F(Pair, AnExactOperationThatOpensAfterThePeerLeftWaitsForNoTimeOut) {
   EXPECT_LE(a.done_at, opened + pair_[0].link(1).quiet_time(false));
 }
 
-// A small window makes reports frequent. Because of loss, a rank that leaves gets three copies of
+// A small window makes reports frequent, and the loss makes a leaving rank send three copies of
 // each.
 TEST(PairWithASmallWindow, RanksThatHaveBothLeftDoNotAnswerEachOther) {  // WIRE 6.5
   EndpointPair pair(8);

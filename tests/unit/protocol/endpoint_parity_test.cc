@@ -1,4 +1,4 @@
-// Parity in place of repair: what is sent, what is asked for, and what is refused.
+// Tests parity in place of repair: what is sent, what is asked for, and what is refused.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -18,10 +18,10 @@ using testing::forge_data;
 using testing::GroupOptions;
 using testing::type_of;
 
-// Elements: 142 packets for each of two shards, two codes.
+// These elements make 142 packets, in two codes, for each of two shards.
 constexpr std::size_t kParityCount = 100'000;
 
-// Two ranks whose links have lost enough for parity, and lose nothing from now on.
+// Two ranks whose links have lost enough to get parity, and lose nothing from now on.
 struct CodedPair {
   explicit CodedPair(bool paced = true) : group(options(paced)) {
     bool lose = true;
@@ -48,7 +48,7 @@ TEST(EndpointParity, MakesGoodWhatIsLostWithoutARequest) {
   CodedPair pair;
   const auto requests = pair.counters(1).requests_sent;
   const auto recovered = pair.counters(1).recovered;
-  // Lost in both halves; the last packet is shorter.
+  // These packets are lost in both halves. Packet 141 is shorter than the others.
   const std::set<std::uint32_t> lost{3, 77, 78, 141};
   pair.group.filter = [&](Rank, Rank to, ByteSpan datagram) {
     const auto header = data_header_of(datagram);
@@ -73,7 +73,6 @@ TEST(EndpointParity, NoneIsSentWhereNothingIsLost) {
   EXPECT_EQ(group.engine(0).endpoint().counters().parity_sent, 0u);
 }
 
-// Receivers ask only for packets that parity cannot rebuild.
 TEST(EndpointParity, OnlyWhatItFallsShortOfIsAskedFor) {
   CodedPair pair;
   const auto repairs = pair.counters(0).repairs_sent;
@@ -98,7 +97,7 @@ TEST(EndpointParity, OnlyWhatItFallsShortOfIsAskedFor) {
   EXPECT_EQ(pair.counters(1).recovered - recovered, 2u);
 }
 
-// A packet that parity was expected to replace comes after all, and takes its place.
+// A packet that parity has replaced may still arrive, and must change nothing.
 TEST(EndpointParity, OvertakenPacketsAndCopiesChangeNothing) {
   std::uint64_t recovered = 0;
   std::uint64_t unused = 0;
@@ -129,7 +128,7 @@ TEST(EndpointParity, OvertakenPacketsAndCopiesChangeNothing) {
   EXPECT_GT(unused, 0u) << "copies of parity";
 }
 
-// The END of the first pass may be lost with all of the parity behind the last packet.
+// The END of the first pass may be lost together with all parity, which follows the last packet.
 TEST(EndpointParity, AllOfItMayBeLost) {
   CodedPair pair;
   int ends = 0;
@@ -143,7 +142,7 @@ TEST(EndpointParity, AllOfItMayBeLost) {
   EXPECT_GT(ends, 6);
 }
 
-// Parity from a peer with keys, of a wrong length or for a round without parity.
+// A peer with keys sends parity of a wrong length, or for a round without parity.
 TEST(EndpointParity, WhatDoesNotFitThePlanIsRefused) {
   for (const bool paced : {true, false}) {
     EngineGroup group(CodedPair::options(paced));

@@ -1,5 +1,5 @@
-// The parts of one endpoint of four ranks, this rank 0, for tests of one of them: no facade that
-// hands events on, no other side.
+// The parts of rank 0's endpoint in a group of four, for tests of single parts. Nothing hands
+// events on, and there are no peers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -47,9 +47,9 @@ class EndpointParts : public ::testing::Test {
     return *opening_.open(kNow, client.plan, client);
   }
   Link& link(Rank peer) { return state_.links[peer]; }
-  // The peer has reported that it opened all collectives below this number.
+  // Notes a report that `peer` has opened all collectives below `below`.
   void opens(Rank peer, std::uint32_t below) { progress_.on_collectives(kNow, peer, below, 0); }
-  // Types of the control datagrams that leave now.
+  // Returns the types of the control datagrams that leave now.
   std::vector<wire::PacketType> control(Instant now = kNow) {
     std::vector<wire::PacketType> types;
     while (control_.poll(now, *buffer_)) {
@@ -61,7 +61,7 @@ class EndpointParts : public ::testing::Test {
     }
     return types;
   }
-  // Lets all data leave that may. Returns the number of trains.
+  // Sends all data that may leave. Returns the number of trains.
   int data(Instant now = kNow) {
     int trains = 0;
     for (; sender_.poll(now, *buffer_); ++trains) {

@@ -1,5 +1,5 @@
-// Datagrams that no rank of the group would send, or not now. They are refused or ignored, counted,
-// and have no effect.
+// Datagrams that no rank of the group would send, or not now, must be refused or ignored, counted,
+// and without effect.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -112,7 +112,7 @@ TEST_F(Intruder, FieldsOutsideTheirRangeAreRefusedBeforeTheyAreUsed) {
   expect_unharmed();
 }
 
-// WIRE 2.6
+// A peer's numbers may advance only so far at once (WIRE 2.6).
 TEST_F(Intruder, NumbersThatJumpAreRefusedAndNothingOfThemIsBelieved) {
   const auto& peer = group_.engine(0).endpoint().link(1);
   wire::DataHeader header = plausible();
@@ -131,8 +131,8 @@ TEST_F(Intruder, NumbersThatJumpAreRefusedAndNothingOfThemIsBelieved) {
 
 class Tampered : public ::testing::Test {
  protected:
-  // Catches one genuine packet of rank 1 for rank 0, lets `tamper` change its header, and sends the
-  // result instead.
+  // Catches one genuine packet from rank 1 to rank 0, lets `tamper` change its header, and delivers
+  // the result instead.
   void run(const std::function<void(wire::DataHeader&, std::size_t& payload_bytes)>& tamper) {
     EngineGroup group(GroupOptions{.size = 2});
     bool done = false;
@@ -231,8 +231,8 @@ TEST(EndpointReports, ClaimsOfMoreThanWasSentAreCountedAndIgnored) {
   EXPECT_TRUE(call.finish(group, 1s));
 }
 
-// A round below `opened_below` that a report does not list is closed at the reporter (WIRE 3.4): a
-// forged number once ended every open operation.
+// If a report does not list a round below its `opened_below`, the reporter has closed it (WIRE
+// 3.4). So a forged number once ended every open operation.
 TEST(EndpointReports, NumbersThatJumpEndNoOperation) {
   for (const bool messages : {false, true}) {
     EngineGroup group(GroupOptions{.size = 2});
@@ -294,8 +294,7 @@ TEST(EndpointRepairRequests, BeyondTheFlowOrOfNoRoundAreIgnored) {
   EXPECT_TRUE(call.finish(group, 1s));
 }
 
-// A barrier has no reduce half. Data that a peer sends for that half, with the right digest, belong
-// to no flow here.
+// A barrier has no reduce half. Data for that half must be refused, though their digest is right.
 TEST(EndpointHalves, OnesThatTheOperationHasNotAreRefused) {
   EngineGroup group(GroupOptions{.size = 2});
   const collective::OperationSpec barrier{.kind = collective::OperationKind::barrier};
@@ -335,7 +334,7 @@ TEST(EndpointHalves, OnesThatTheOperationHasNotAreRefused) {
   EXPECT_TRUE(waiting.status.ok()) << waiting.status.text();
 }
 
-// WIRE 6.10
+// Required by WIRE 6.10.
 TEST(EndpointProbes, AFloodIsAnsweredEightTimesARoundTripAndOnceBehindIt) {
   EndpointPair pair;
   FakeClient first(2, 2);
@@ -357,7 +356,7 @@ TEST(EndpointProbes, AFloodIsAnsweredEightTimesARoundTripAndOnceBehindIt) {
     pair.pass(round_trip / 16);  // ten round trips in all
   }
   EXPECT_GE(answers, 10u);
-  // In addition, every quarter of the window is reported.
+  // Besides probes, every quarter of the window makes a report.
   EXPECT_LE(answers, 10u * limits::kProbeAnswersPerRoundTrip + kFlood / 16 + 2);
   const std::uint64_t before = answers;
   Bytes probe(wire::kPrefixBytes);

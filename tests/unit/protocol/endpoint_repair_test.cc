@@ -1,5 +1,5 @@
-// Losses, copies and overtakings, one kind of datagram at a time. Exact data must become complete,
-// and are summed once.
+// Tests losses, copies and overtaking, one kind of datagram at a time. Exact data must become
+// complete and be summed once.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -112,7 +112,7 @@ TEST(EndpointBounded, RepairsUntilTheLossIsBelowTheBoundAndNoFurther) {
   for (Rank rank = 0; rank < 4; ++rank) {
     std::size_t sender = 0;
     for (const PeerReport& row : call.report(rank).peers) {
-      // Spread is exact: what is missing is of the reduce half
+      // The spread half is exact, so all missing packets are of the reduce half.
       const std::uint64_t reduce = (row.expected + 1) / 2;
       EXPECT_LE(static_cast<double>(row.expected - row.arrived), 0.1 * reduce + 0.1)
           << rank << " from " << sender++;
@@ -210,7 +210,7 @@ TEST(EndpointRequired, WhatMustComeDoesHoweverLooseTheBound) {
   }
 }
 
-// The peer's ENDs came, more and more rarely, before there was an operation that they could end.
+// Rank 0 has sent ENDs, more and more rarely, before rank 1 opened the operation.
 TEST(EndpointEnd, IsRepeatedSoonForAPeerThatOpensLate) {
   EngineGroup group(GroupOptions{.size = 2, .delay = 1ms});
   bool opened = false;
@@ -252,7 +252,7 @@ TEST(EndpointReorder, OvertakingChangesNothing) {
   EXPECT_EQ(call.report(0).loss, 0.0);
 }
 
-// The network may do anything. Every data datagram that arrives must still be counted exactly once.
+// The network loses, doubles, reorders and damages datagrams.
 TEST(EndpointConservation, EveryDatagramThatArrivesIsCountedOnce) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     GroupOptions options{.size = 4, .seed = seed};

@@ -1,4 +1,4 @@
-// Many operations, several kinds at once, and leaving.
+// Tests many operations, several kinds at once, and leaving.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -56,7 +56,7 @@ TEST(EndpointRounds, RanksMayBeManyOperationsApart) {
   for (auto& call : calls) EXPECT_TRUE(call->finish(group));
 }
 
-// In a broadcast, the waiting rank sends the root only reports and requests.
+// A broadcast whose receiver lags. It sends the root only reports and requests.
 class Behind : public ::testing::Test {
  protected:
   Request& broadcast(Rank rank, Duration deadline) {
@@ -109,7 +109,7 @@ TEST_F(Behind, WhoAsksForARepairThatNobodyWillMakeIsTold) {
   expect_left(waiting);
 }
 
-// Few elements are sent from a copy, so the root's call is over long before its deadline ends the
+// A small broadcast is sent from a copy, so the root's call ends long before its deadline ends the
 // round.
 TEST_F(Behind, WhoLacksWhatTheRootNoLongerSendsIsTold) {
   bool mended = false;
@@ -126,8 +126,8 @@ TEST_F(Behind, WhoLacksWhatTheRootNoLongerSendsIsTold) {
   expect_left(waiting);
 }
 
-// Each of two ranks is in an operation that the other has left. In both operations they wait for a
-// third rank.
+// Each of two ranks is in an operation that the other has left, and both wait there for a third
+// rank.
 TEST(EndpointRounds, ReportsAboutWhatWasLeftDoNotAnswerEachOther) {
   EngineGroup group(network(3));
   FloatAllReduce patient(3, 20000, exact(10s)), hasty(3, 20000, exact(50ms));
@@ -238,8 +238,8 @@ TEST_F(Messages, ALargeOneWaitsForItsReceiverAndASmallOneDoesNot) {
   EXPECT_EQ(large_in, large);
 }
 
-// A receive must hear that its send was given up, whichever was called first. The next two must
-// meet.
+// A receive must hear that its send was given up, whichever was called first. The next send and
+// receive must match.
 TEST_F(Messages, ASendThatIsGivenUpEndsItsReceive) {
   for (const bool late : {false, true}) {
     EngineGroup group(network(2));
@@ -290,8 +290,7 @@ TEST(EndpointGoodbye, ExactOperationsFailNamingWhoLeftAndLossyOnesReturn) {
   }
 }
 
-// Two ranks lack equally many packets. The text must name the one that has left, not the living
-// one.
+// Two ranks lack equally many packets, but the error must name the one that has left.
 TEST(EndpointGoodbye, TheRankThatLeftIsNamedWhereTwoLackEquallyMuch) {
   for (const bool leaves : {false, true}) {
     EngineGroup group(network(3));
@@ -351,8 +350,8 @@ TEST(EndpointProbe, IsAnsweredAndMeasuresTheRoundTrip) {
   }
 }
 
-// Rank 1 asks and is answered. Rank 0 has heard it, but does not know whether its own datagrams
-// arrive.
+// Rank 1's probe is answered, so it knows that its path works. Rank 0 does not know whether its own
+// datagrams arrive.
 TEST(EndpointProbe, ProvesThePathOfTheOneThatAsksAlone) {
   EngineGroup group(network(2));
   const auto& asked = group.engine(0).endpoint();

@@ -170,8 +170,8 @@ TEST_F(Repaired, ARequestGetsOnePacketOnceTheFlowWasSentFourTimesAgain) {  // WI
   EXPECT_EQ(answered(), (std::vector<std::uint32_t>{65})) << "an honest receiver still gets on";
 }
 
-// Our own bursts fill a short queue, and three of four packets are lost. A limit of four sendings
-// made a call take minutes.
+// If the sender's own bursts fill a short queue, three of four packets are lost. A limit of four
+// sendings then made a call take minutes.
 TEST_F(Repaired, MoreAreSentAgainWhereFewArrive) {  // WIRE 5.7
   const std::vector<std::uint64_t> all = {~std::uint64_t{0}, ~std::uint64_t{0}, ~std::uint64_t{0},
                                           0xFF};
@@ -186,7 +186,7 @@ TEST_F(Repaired, MoreAreSentAgainWhereFewArrive) {  // WIRE 5.7
   EXPECT_EQ(times(0.01), 64) << "whatever a receiver claims";
 }
 
-// A flow that has handed out packets 0 to 99 of its first pass.
+// A flow that has sent packets 0 to 99 of its first pass.
 class RepairedAside : public Repaired {
  protected:
   RepairedAside() {
@@ -196,7 +196,7 @@ class RepairedAside : public Repaired {
   }
 };
 
-// WIRE 5.9: the payload of later packets may not be ready yet.
+// Packets that have not left yet may have no payload (WIRE 5.9).
 TEST_F(RepairedAside, OnlyWhatHasLeftIsSentAgain) {
   EXPECT_EQ(ask(1, 64, {~std::uint64_t{0}}), SendFlow::Request::taken);
   EXPECT_EQ(flow_.aside, 1u);

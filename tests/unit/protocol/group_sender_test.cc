@@ -28,7 +28,7 @@ class Group : public ::testing::Test {
   }
   PhaseState& phase() { return round_.phase(FlowKind::spread); }
   const PhasePlan& plan() { return round_plan_.phase(FlowKind::spread); }
-  // Notes that the peer has reported a multicast datagram.
+  // Notes that the peer has reported multicast datagram `largest`.
   void hears(Rank peer, std::uint32_t largest) {
     links_[peer].group.on_report(group_.sent(), largest);
   }

@@ -1,4 +1,4 @@
-// The variance of losses shows whether they come in bursts.
+// Tests whether the variance of losses shows that they come in bursts.
 #include "protocol/loss_bursts.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace leeway::protocol {
 namespace {
 
-// Datagrams of a Gilbert chain, reported 16 at a time.
+// Returns the dispersion of a Gilbert chain's losses, reported 16 at a time.
 double dispersion_of(double loss, double burst, int datagrams, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> uniform;
@@ -31,8 +31,8 @@ TEST(LossBursts, LossesByThemselvesAreNone) {
     EXPECT_EQ(dispersion_of(0.1, 1.0, 1 << 16, seed), 1.0) << seed;
 }
 
-// For bursts of 8 the variance is 15 times the mean in endless stretches. It is less in stretches
-// of 64, because some bursts cross their borders. 50 readings of 32 stretches.
+// With bursts of 8, the variance is 15 times the mean in endless stretches, and less in stretches
+// of 64, because bursts cross their borders. The mean is over 50 readings of 32 stretches.
 TEST(LossBursts, BurstsAreSeen) {
   double sum = 0.0;
   for (unsigned seed = 1; seed <= 50; ++seed) {

@@ -1,4 +1,4 @@
-// A client whose operations have no packets.
+// A RoundClient for operations without packets.
 #pragma once
 
 #include "protocol/round_client.h"

@@ -1,4 +1,4 @@
-// Which places parity takes, and when a code can be solved.
+// Tests which places parity takes, and when a code can be solved.
 #include "protocol/parity_ledger.h"
 
 #include <gtest/gtest.h>

@@ -13,12 +13,12 @@ using namespace std::chrono_literals;
 constexpr Duration kRtt = 10ms;
 constexpr Duration kTimeout = 15ms;
 
-// A path that carries datagrams up to a size, and answers probes a round trip later.
+// A path that carries datagrams of up to `carries_` bytes, and answers probes a round trip later.
 class PathSizeTest : public ::testing::Test {
  protected:
   void make(const SizeLimits& limits) { size_.configure(limits); }
 
-  // Sends what is due until `time` has passed. Returns the lengths of the probes.
+  // Sends the probes that are due for `time`. Returns their lengths.
   std::vector<std::size_t> pass(Duration time) {
     std::vector<std::size_t> sent;
     for (const Instant end = now_ + time; now_ < end; now_ = now_ + Duration(1ms)) {
@@ -37,8 +37,7 @@ class PathSizeTest : public ::testing::Test {
     return sent;
   }
 
-  // A train of `longs` long datagrams and a short one behind them. Some of them arrive and are
-  // reported.
+  // Sends a train of `longs` long datagrams and a short one, and reports how many arrive.
   void train(std::uint32_t longs, std::uint32_t longs_arrive, std::uint32_t shorts_arrive = 1) {
     last_ += longs + 1;
     size_.on_sent(last_, longs + 1, 1472, 40);
@@ -128,8 +127,7 @@ TEST_F(PathSizeTest, APathThatCarriesNothingUsefulIsTooNarrow) {
   EXPECT_TRUE(size_.too_narrow());
 }
 
-// A process that is stopped, or has no thread or descriptor left, answers nothing at all, whatever
-// the length.
+// A process that is stopped, or has no thread or descriptor left, answers no probe of any length.
 TEST_F(PathSizeTest, SilenceSaysNothingOfLengths) {
   make({.most = 1472});
   carries_ = 0;
@@ -152,8 +150,7 @@ TEST_F(PathSizeTest, LengthsAreLessWhatASealAdds) {
   EXPECT_EQ(size_.bytes(), 1420u) << "1,452 less 32";
 }
 
-// W-15: 9,000 is found in 600 s. A relay adds 44 bytes, so all lengths become that much shorter,
-// and are as before afterwards.
+// A relay adds 44 bytes to each datagram, so all lengths become 44 less while it is used.
 TEST_F(PathSizeTest, ThroughARelayLengthsAreLessWhatItAdds) {
   make({.most = 1440, .around = 32});
   size_.begin(now_);
@@ -172,7 +169,7 @@ TEST_F(PathSizeTest, ThroughARelayLengthsAreLessWhatItAdds) {
   EXPECT_EQ(size_.bytes(), 1440u);
 }
 
-// Such a path searches no size, and yet the datagrams must fit.
+// A path with such a short limit needs no search, but its datagrams must still fit the relay.
 TEST_F(PathSizeTest, ThroughARelayAShortInterfaceCarriesLess) {
   make({.most = 1168, .around = 32});
   size_.begin(now_);
@@ -183,6 +180,7 @@ TEST_F(PathSizeTest, ThroughARelayAShortInterfaceCarriesLess) {
   EXPECT_EQ(size_.bytes(), 1168u);
 }
 
+// A length of 8,972 must be found within 600 s of the network becoming wider (W-15).
 TEST_F(PathSizeTest, ANetworkThatBecomesWiderIsFoundByTheRaiseTimer) {
   make({.most = 8972});
   carries_ = 1472;
@@ -217,7 +215,7 @@ TEST_F(PathSizeTest, BelievesNoAnswerToWhatWasNotAsked) {
   EXPECT_TRUE(size_.on_answer(now_, probe->number, 1472));
 }
 
-// Since then, the path may have come to lead through a relay.
+// The path may lead through a relay since the probe was sent.
 TEST_F(PathSizeTest, ALateAnswerToWhatIsTooLongNowIsNoForgery) {
   make({.most = 1472});
   size_.begin(now_);
@@ -271,7 +269,7 @@ TEST_F(BlackHole, CopiesOfShortOnesAreNoLongOnes) {
   EXPECT_EQ(size_.falls(), 1u);
 }
 
-// Many copies in one report have more bytes together than one long datagram.
+// Many copies in one report sum up to more bytes than one long datagram.
 TEST_F(BlackHole, ManyCopiesAreNoLongOnesAndHideNone) {
   const auto burst = [&](std::uint32_t shorts, std::uint32_t arrive) {
     last_ += shorts;

@@ -42,7 +42,7 @@ TEST(PathCredit, OfATinyWindowIsTwo) {
   EXPECT_EQ(path_of(0).credit(), 2u);
 }
 
-// WIRE 3.16
+// Required by WIRE 3.16.
 TEST(PathCredit, AGrantLowersItAndNeverEndsIt) {
   Path path = path_of(16);
   path.limit(6);
@@ -110,13 +110,13 @@ TEST(PathPace, SaysHowManyLeaveInARoundTrip) {
   path.take_sequence(at_time(0));
   ASSERT_TRUE(path.on_report(at_time(10'000), {.largest_sequence = 1, .received = 1}));
   ASSERT_EQ(path.rtt.smoothed(), 10ms);
-  // 40 datagrams in 4 ms, which was all there was to send.
+  // 40 datagrams leave in 4 ms and then none, so a round trip of 10 ms holds 100.
   for (int i = 0; i < 40; ++i) path.take_sequence(at_time(20'000 + 100 * i));
   EXPECT_NEAR(path.sent_in_round_trip(at_time(24'000)), 100.0, 1e-9);
-  // 40 datagrams in one train: at most four times as many.
+  // 40 more leave in one train, so the 80 may be scaled up by four at most.
   for (int i = 0; i < 40; ++i) path.take_sequence(at_time(24'000));
   EXPECT_LE(path.sent_in_round_trip(at_time(24'000)), 4.0 * 80);
-  // 400 datagrams in 40 ms, none of which is reported yet.
+  // 400 datagrams leave in 40 ms, and none of them is reported yet.
   ASSERT_TRUE(path.on_report(at_time(34'000), {.largest_sequence = 81, .received = 81}));
   for (int i = 0; i < 400; ++i) path.take_sequence(at_time(40'000 + 100 * i));
   EXPECT_NEAR(path.sent_in_round_trip(at_time(80'000)), 100.0, 10.0);
@@ -135,7 +135,7 @@ TEST(PathReport, DeliveredFractionFollowsTheLoss) {
   EXPECT_NEAR(path.delivered_fraction(), 0.8, 0.001);
 }
 
-// A first call may be short. Its losses must count although there are few datagrams yet.
+// The first call may be short, so losses must count although there are few datagrams.
 TEST(PathReport, TheFirstLossesAreBelieved) {
   Path path = path_of(1000);
   for (int i = 0; i < 100; ++i) path.take_sequence(at_time(i));
@@ -145,8 +145,7 @@ TEST(PathReport, TheFirstLossesAreBelieved) {
   EXPECT_EQ(path.copies(), 1) << "is it lossy at_time all?";
 }
 
-// A long line has a large window. If it begins to lose, thousands of datagrams are lost before one
-// window is over.
+// A long line has a large window, in which thousands of datagrams may be lost before losses show.
 TEST(PathReport, LossesAreForgottenAlikeWhateverTheWindow) {
   Path path = path_of(50'000);
   std::uint32_t sent = 0, received = 0;
@@ -162,7 +161,7 @@ TEST(PathReport, LossesAreForgottenAlikeWhateverTheWindow) {
   EXPECT_NEAR(path.delivered_fraction(), 0.8, 0.01);
 }
 
-// The memory of sent datagrams grows with the number in flight.
+// Records of sent datagrams are kept for all datagrams in flight.
 TEST(PathReport, RoundTripsAreThoseOfDatagramsLongAgo) {
   Path path = path_of(20'000);
   for (int i = 0; i < 15'000; ++i) path.take_sequence(at_time(i));
@@ -186,8 +185,8 @@ TEST(PathCopies, AreAsManyMoreAsWaitsWereLonger) {
     EXPECT_EQ(path.copies(tries), copies) << tries;
 }
 
-// Sends 20,000 datagrams. Each is lost independently, or arrives up to `spread` datagrams later
-// than its turn. Every 20 are reported.
+// Sends 20,000 datagrams and reports every 20. Each is lost independently, or arrives up to
+// `spread` datagrams late.
 Path path_with(double loss, std::uint32_t spread) {
   constexpr std::uint32_t kCount = 20'000;
   Path path = path_of(700);
@@ -258,7 +257,7 @@ TEST(PathCredit, ComesBackToAllWhoFoundNone) {
   EXPECT_FALSE(path.take_unblocked()) << "told once";
 }
 
-// A paced process has a large window. Its peers may have small ones, and wait for reports.
+// A paced process has a large window, but peers with small windows wait for its reports.
 TEST(PathConfigure, ReportsAreDueByThePeersWindow) {
   Path path;
   path.configure(64, 10ms, 8);
@@ -308,7 +307,7 @@ TEST(SerialNumber, AfterComparesAcrossTheWrap) {
   static_assert(after(0x7FFFFFFF, 0) && !after(0x80000001, 0));
 }
 
-// WIRE 6.9
+// An answer of a process without the communicator proves only life (WIRE 6.9).
 TEST(PathAlive, IsASignOfLifeAndNothingElse) {
   Path path = path_of(8);
   for (int i = 0; i < 3; ++i) path.take_sequence(at_time(i));
@@ -348,8 +347,8 @@ TEST(Path, CountsBytesAndKeepsTheTimeOfTheLargest) {
   EXPECT_EQ(path.largest_arrived_at(), at_time(3));
 }
 
-// Before the ranks of a host have agreed, datagrams may be as long as shared memory allows. Three
-// copies of a control datagram must fit into one train all the same.
+// Before the ranks of a host have agreed on sizes, datagrams may have shared memory's length. Yet
+// three copies of a control datagram must fit one train.
 TEST(PathPieces, AreThoseOfAFrameAtMost) {
   Path path;
   path.size.configure({.most = 8972});

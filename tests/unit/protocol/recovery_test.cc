@@ -35,7 +35,7 @@ class RecoveryTest : public ::testing::Test {
     flow().parity->reset(kPackets);
   }
   ReceiveFlow& flow() { return round_.receive(FlowKind::reduce, 1); }
-  // All packets arrive but those from this one on.
+  // Lets all packets below `end` arrive.
   void arrive_below(std::uint32_t end) {
     for (std::uint32_t i = 0; i < end; ++i) flow().arrived.set(i);
     flow().arrived_count = end;

@@ -15,7 +15,7 @@ class SenderTest : public EndpointParts {
     opening_.announce(kNow, round);
     return round;
   }
-  // The peer asks for the packets of this word.
+  // Lets the peer ask for the packets of this word of a bitmap.
   void ask(std::uint16_t attempt, std::uint64_t word) {
     const wire::Repair repair{.kind = FlowKind::reduce, .attempt = attempt, .words = 1};
     sender_.on_repair(kNow, 1, repair, std::as_bytes(std::span(&word, 1)));

@@ -80,7 +80,7 @@ TEST_F(TrainBufferAppend, StopsAtTheKernelsLimits) {
   EXPECT_LE(buffer_->train().total_bytes, TrainBuffer::kTrainBytesMax);
 }
 
-// Three copies of a request for 900 packets, at a pace of two packets a quantum.
+// Three copies of a repair request for 900 packets exceed a quantum of two packets.
 TEST_F(TrainBufferAppend, CopiesOfControlDatagramsFitBeyondTheLimit) {
   buffer_->limit(3000);
   buffer_->start(0);

@@ -16,8 +16,8 @@ class Watched : public ::testing::Test {
   Watch::Look look(Instant now, Instant heard_at, bool expected = true) {
     return watch_.look(now, heard_at, expected, rtt_, kPeerTimeout);
   }
-  // Calls look() whenever it is due, from `now` on, and never hears anything. Returns when the peer
-  // counts as dead.
+  // Calls look() whenever it is due, and never hears the peer. Returns when the peer counts as
+  // dead.
   Instant dies_at(Instant now) {
     for (int i = 0; i < 100; ++i) {
       const Watch::Look seen = look(now, Instant{0});

@@ -14,7 +14,7 @@ TEST(WindowBytes, FillNoMoreThanTheReceiversBuffer) {
   EXPECT_EQ(window_bytes(8 * kMiB, 2, false, kMiB / 4), kMiB / 4);
 }
 
-// 10 Gb/s over 50 ms are 62.5 MB; a window of 1 MiB would allow only 168 Mb/s.
+// 10 Gb/s over 50 ms are 62.5 MB, but a window of 1 MiB would allow only 168 Mb/s.
 TEST(WindowBytes, HoldALongLineWhereTheSenderIsPaced) {
   EXPECT_EQ(window_bytes(kMiB / 4, 1, true, 0), 64 * kMiB);
   EXPECT_EQ(window_bytes(kMiB / 4, 4, true, 0), 16 * kMiB);

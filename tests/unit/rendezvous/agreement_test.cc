@@ -1,4 +1,4 @@
-// The judgement about who fits, without a store; bootstrap_refusal_test.cc shows that its texts
+// Tests which ranks fit together, without a store. bootstrap_refusal_test.cc shows that the texts
 // reach every rank.
 #include "rendezvous/agreement.h"
 
@@ -215,7 +215,7 @@ MemoryPlace memory(std::uint8_t boot, std::uint32_t user, std::uint8_t token) {
   return place;
 }
 
-// WIRE 7.17
+// The table tells all ranks which of them may share memory (WIRE 7.17).
 TEST(MakeGroup, TellsAllOfTheMemoryThatRanksMayShare) {
   LocalConfiguration root = root_of(3);
   root.memory = memory(1, 1000, 2);

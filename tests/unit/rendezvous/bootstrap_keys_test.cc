@@ -1,5 +1,5 @@
-// Ranks with secrets that meet: what they know of each other's keys, and who may not take part.
-// They meet in a store, so that no connection refuses anyone before.
+// Tests ranks with secrets that meet: what they know of each other's keys, and who is refused. They
+// meet in a store, so that no connection refuses anyone earlier.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Groups of ranks whose secret files have these lines, each named by a digit; none where empty.
+// Makes ranks meet. The secret file of each has one line per digit; no secret where the string is
+// empty.
 std::vector<Result<Group>> meet(const std::vector<std::string>& secrets) {
   const auto store = std::make_shared<InprocRendezvous>();
   std::vector<Joining> joining;
@@ -59,7 +60,7 @@ TEST(JoinGroupWithASecret, MeetsWhileTheSecretIsReplaced) {
   }
 }
 
-// Over TCP a rank's first message names one secret.
+// Over TCP a rank's first message can name only one of its secrets.
 TEST(JoinGroupWithASecret, MeetsOverTcpInWhateverOrderTheSecretIsReplaced) {
   for (const auto& secrets :
        {std::vector<std::string>{"1", "21", "1"}, {"21", "1", "21"}, {"2", "432", "2"}}) {
@@ -106,7 +107,7 @@ TEST(JoinGroupWithASecret, RefusesRanksOfWhichNoSecretIsKnownToAll) {
   }
 }
 
-// A store that others can write to may hold any table.
+// Others may write to the store, so it may hold any table.
 TEST(JoinGroupWithASecret, TakesNoTableWithoutItsOwnKey) {
   const auto store = std::make_shared<InprocRendezvous>();
   LocalConfiguration local = configuration(1, 2, 1);

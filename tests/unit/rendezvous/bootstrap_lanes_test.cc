@@ -1,4 +1,4 @@
-// The rendezvous over real loopback connections where ranks offer more transports than UDP.
+// Tests the rendezvous over loopback connections where ranks offer further transports than UDP.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Ranks that do not come to the rendezvous, or do not fit: everyone is told, at once.
+// If ranks do not come to the rendezvous, or do not fit, every rank must be told at once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -91,7 +91,7 @@ TEST(JoinGroup, ARankWithAnotherSecretIsOneLineOfTheLog) {
   EXPECT_EQ(said.find("it does not know", first + 1), std::string::npos) << said;
 }
 
-// The log of a rank that waits for longer than `first_word`.
+// Returns the log of a rank that waits longer than `first_word`.
 std::string said_by(const LocalConfiguration& waiting) {
   RendezvousLimits limits = short_limits();
   limits.first_word = 600ms;
@@ -123,7 +123,7 @@ TEST(JoinGroup, ARankThatWaitsForRankZeroSaysSo) {
   alone.join_timeout = 800ms;
   EXPECT_THAT(said_by(alone), AllOf(HasSubstr("rank 1 at 127.0.0.1:"),
                                     HasSubstr("Connection refused; is rank 0 running")));
-  // Rank 0 where the store is another process's.
+  // Here the store belongs to another process than rank 0's.
   LocalConfiguration root = configuration(0, 3, free_port());
   root.store = *TcpRendezvous::connect(root.rendezvous);
   root.join_timeout = 2s;
@@ -143,8 +143,8 @@ TEST(WaitReport, IsDueAfterTwiceTheTimeEachTime) {
   EXPECT_EQ(report.waited(begin + 39s), 39s);
 }
 
-// A group of three in which rank 1 is at fault. Returns rank 0's text, having checked that all
-// three failed with it.
+// Makes a group of three in which rank 1 is at fault. Checks that all fail with the same text, and
+// returns it.
 std::string text_of_common_failure(std::uint16_t port, Joining faulty) {
   const Stopwatch watch;
   Joining bystander = join(2, 3, port);
@@ -166,7 +166,8 @@ TEST(JoinGroup, NamesBothSidesOfAWorldSizeDisagreement) {
               AllOf(HasSubstr("rank 1"), HasSubstr("expects 8 ranks, rank 0 expects 3")));
 }
 
-// Ranks of another name are another group, which may meet at the same time. So time must pass.
+// Ranks of another name may be another group that meets at the same time, so the error comes only
+// when time is up.
 TEST(JoinGroup, NamesBothCommunicatorNamesWhenTimeIsUp) {
   const std::uint16_t port = free_port();
   LocalConfiguration root = configuration(0, 2, port);
@@ -183,7 +184,8 @@ TEST(JoinGroup, NamesBothCommunicatorNamesWhenTimeIsUp) {
   EXPECT_THAT(text(zero.get()), AllOf(HasSubstr("missing rank 1"), HasSubstr("\"world\"")));
 }
 
-// A rank that an earlier start left at the address, or one that this start's rank 0 is not of.
+// Rank 1 of an earlier start is still there, and must not join this start's rank 0, nor the
+// reverse.
 TEST(JoinGroup, KeepsRanksOfAnotherStartOut) {
   const std::uint16_t port = free_port();
   const auto of_start = [port](int rank, std::uint64_t start) {
@@ -206,7 +208,7 @@ TEST(JoinGroup, KeepsRanksOfAnotherStartOut) {
                               "left from an earlier one?")));
 }
 
-// Starts by hand have no id: a rank that an earlier one left took the place.
+// Starts by hand have no id, so a rank left by an earlier start can take the place.
 TEST(JoinGroup, TellsARankThatCameTooLateThatTheGroupHasBegun) {
   const std::uint16_t port = free_port();
   const auto place = *TcpRendezvous::serve(rendezvous_at(port));
@@ -273,7 +275,7 @@ TEST(JoinGroup, TellsTheReasonToRanksThatComeAfterIt) {
   EXPECT_EQ(text(root.get()), text(faulty));
 }
 
-// As text_of_common_failure(), with a Hello that no rank of ours would put.
+// Does as text_of_common_failure(), with a Hello that none of this library's ranks would send.
 std::string text_after_hello(const control::Hello& hello) {
   const std::uint16_t port = free_port();
   Joining root = join(0, 3, port);

@@ -1,5 +1,5 @@
-// Ranks that meet over real loopback connections, as threads. What they must survive and what they
-// must say.
+// Tests ranks that meet over loopback connections, as threads: what they must survive, and what
+// they must say.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -276,7 +276,7 @@ Group pair_group(std::uint64_t attempt) {
   return {7, 1, udp, {}, {0, attempt}, {1, 2}, nullptr};
 }
 
-// A rank 0 that tells what a test wants told, to the Hello of rank 1.
+// A rank 0 that gives rank 1's Hello the answer that a test wants.
 class OddRankZero {
  public:
   explicit OddRankZero(Rendezvous& store) : store_(store) {

@@ -1,4 +1,4 @@
-// Which transports a rank opens for which wish, and what it says about them.
+// Tests which transports a rank opens for which options, and what it says about them.
 #include "rendezvous/candidate.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,8 @@ Options wishing(TransportKind kind, int size) {
   return options;
 }
 
-// Kinds beside UDP that a rank tries to open, whatever this machine has.
+// Returns the transports beside UDP that a rank tries to open, whether or not this machine has
+// them.
 std::vector<TransportKind> tried_for(const Options& options) {
   const auto candidates = open_candidates(options);
   EXPECT_TRUE(candidates.ok()) << candidates.status().c_str();
@@ -70,7 +71,7 @@ TEST(Candidates, TellsTheRendezvousWishesPlaceAndOffers) {
   EXPECT_NE(local.data_port, 0);
   ASSERT_EQ(local.offers.size(), 1u);
   const TransportOffer& offer = local.offers[0];
-  // an address or a reason, whatever this machine has
+  // The offer has an address or a reason, depending on this machine.
   EXPECT_EQ(offer.address.empty(), !offer.obstacle.empty());
   EXPECT_EQ(offer.address.empty(), offer.datagram_bytes == 0);
 }

@@ -110,7 +110,7 @@ TEST(ParseHello, RefusesOneWithoutAnAttemptAndOneThatIsTooLong) {
   EXPECT_FALSE(accepts(hello));
 }
 
-// WIRE 7.17
+// Required by WIRE 7.17.
 TEST(ParseHello, RefusesMemoryThatCannotBe) {
   const auto with = [](std::size_t boot, std::size_t token) {
     control::Hello hello = valid_hello(1, 2);
@@ -232,7 +232,7 @@ TEST(ParseWelcome, RefusesAnAnswerWithoutOutcome) {
   EXPECT_FALSE(accepts(welcome));
 }
 
-// For any bytes the answer is yes or no. A message that is accepted obeys the contract.
+// The parser must accept or refuse any bytes, and what it accepts must obey the contract.
 TEST(ParseHello, IsTotalOverDamagedMessages) {
   std::mt19937 random(1);
   const std::string valid = valid_hello(1, 2).SerializeAsString();

@@ -105,7 +105,7 @@ TEST(DetectLauncher, SpreadsJobsOverThePortRange) {
     seen.insert(
         detect(with(kOpenMpi, {{"OMPI_MCA_orte_ess_jobid", std::to_string(job)}}))->rendezvous);
   }
-  // 100 draws from 10,000: fewer than 95 distinct ones has a chance below 1e-4.
+  // For 100 draws from 10,000, fewer than 95 distinct ones have a probability below 1e-4.
   EXPECT_GE(seen.size(), 95u);
 }
 
@@ -199,7 +199,7 @@ TEST(DetectLauncher, RefusesHalfAPlace) {
               HasSubstr("LEEWAY_RANK is set and empty"));
 }
 
-// With one of the two each process would be a group of its own.
+// With only one of the two variables, each process would become a group of its own.
 TEST(DetectLauncher, RefusesHalfOfALaunchersPlace) {
   for (const auto& [set, missing] : {std::pair("RANK", "WORLD_SIZE"),
                                      {"WORLD_SIZE", "RANK"},
@@ -278,7 +278,7 @@ TEST(OptionsFromEnvironment, ReadsEveryVariable) {
   EXPECT_EQ(options->log_level, "debug");
 }
 
-// A misspelt PORT in `LEEWAY_PORT=$PORT` has this effect: the job would run, but not as intended.
+// `LEEWAY_PORT=$PORT` with a misspelt PORT sets an empty variable, which must not be ignored.
 TEST(OptionsFromEnvironment, RefusesAVariableThatIsSetAndEmpty) {
   for (const EnvironmentVariable& variable : environment_variables()) {
     const auto options = read({{variable.name, ""}});
@@ -286,7 +286,7 @@ TEST(OptionsFromEnvironment, RefusesAVariableThatIsSetAndEmpty) {
     EXPECT_THAT(options.status().c_str(),
                 HasSubstr(variable.name + std::string(" is set and empty")));
   }
-  // These are not read then.
+  // The caller gives these two, so they are not read.
   EXPECT_TRUE(options_from_environment(getter({{"LEEWAY_RANK", ""}, {"LEEWAY_WORLD_SIZE", ""}}),
                                        Options::Membership::from_caller)
                   .ok());
@@ -444,7 +444,7 @@ TEST(EnvironmentVariables, ListsExactlyTheLeewayVariablesThatAreRead) {
   std::set<std::string> asked;
   const auto recorder = [&asked](const char* name) -> const char* {
     if (std::string_view(name).substr(0, 7) == "LEEWAY_") asked.insert(name);
-    // A place, so that LEEWAY_LOCAL_RANK is asked for as well.
+    // With a place, LEEWAY_LOCAL_RANK is asked for as well.
     return name == std::string_view("LEEWAY_RANK")         ? "0"
            : name == std::string_view("LEEWAY_WORLD_SIZE") ? "1"
                                                            : nullptr;
@@ -455,7 +455,7 @@ TEST(EnvironmentVariables, ListsExactlyTheLeewayVariablesThatAreRead) {
   EXPECT_EQ(asked, listed);
 }
 
-// If one node's workers fail, its agent alone counts; the others' workers start again, too.
+// Torchrun's agents count failures of their own node only, but the workers of all nodes restart.
 TEST(OptionsFromEnvironment, TakesNoCountThatTorchrunsAgentsKeepForTheirNode) {
   EXPECT_EQ(read(with(kTorchrun, {{"TORCHELASTIC_RESTART_COUNT", "2"}}))->restart_count, 0u);
 }

@@ -30,8 +30,8 @@ inline tcp::endpoint loopback(std::uint16_t port) {
   return {asio::ip::address_v4::loopback(), port};
 }
 
-// A port that nobody listens on, below the ephemeral range so that no outgoing connection takes it.
-// Starts at a place that depends on the process, since test cases run in parallel processes.
+// Returns a port on which nobody listens, below the ephemeral range, so that no outgoing connection
+// takes it. The first port depends on the process, since tests run in parallel processes.
 inline std::uint16_t free_port() {
   static std::atomic<std::uint32_t> next{static_cast<std::uint32_t>(::getpid()) * 7u};
   asio::io_context io;
@@ -49,7 +49,7 @@ inline std::string rendezvous_at(std::uint16_t port) {
   return "127.0.0.1:" + std::to_string(port);
 }
 
-// A Hello as rank `rank` of `size` would say it, to be spoilt by tests.
+// Returns a correct Hello of rank `rank` of `size`, which tests may change.
 inline control::Hello valid_hello(std::uint32_t rank, std::uint32_t size) {
   control::Hello hello;
   hello.set_magic(kControlMagic);
@@ -74,7 +74,7 @@ inline std::string greeting() {
   return {reinterpret_cast<const char*>(kGreeting.data()), kGreeting.size()};
 }
 
-// A request as a client would send it, to be spoilt by tests.
+// Returns a correct request, which tests may change.
 inline std::string request_of(StoreOperation operation, std::string_view key,
                               std::string_view value = {}, std::uint32_t number = 1) {
   StoreRequest request;
@@ -87,7 +87,7 @@ inline std::string request_of(StoreOperation operation, std::string_view key,
   return bytes;
 }
 
-// One TCP connection, blocking. Connecting waits for a listener.
+// A blocking TCP connection, made as soon as a listener is there.
 class LoopbackPeer {
  public:
   explicit LoopbackPeer(std::uint16_t port) {
@@ -106,7 +106,7 @@ class LoopbackPeer {
     asio::write(socket_, asio::buffer(bytes), ignored);
   }
 
-  // Waits for the other side to hang up; false when it says something instead.
+  // Waits until the other side hangs up. Returns false if it says something instead.
   bool hangs_up() {
     char byte = 0;
     std::error_code error;

@@ -1,5 +1,5 @@
-// Ranks as threads that meet in a store, for the tests of the rendezvous: over real loopback
-// connections unless a test gives them another.
+// Ranks as threads that meet in a store, over loopback connections unless a test gives them another
+// store.
 #pragma once
 
 #include <chrono>
@@ -33,7 +33,7 @@ inline LocalConfiguration configuration(int rank, int size, std::uint16_t port) 
   return local;
 }
 
-// The identity of a process whose secret file has these lines, each named by a digit.
+// Makes the identity of a process whose secret file has one line per digit.
 inline std::shared_ptr<const keys::OwnIdentity> identity_with(std::string_view digits) {
   std::string lines;
   for (const char digit : digits) lines.append(secret_digits(digit)).append("\n");
@@ -60,7 +60,7 @@ inline std::string text(const Result<Group>& result) {
   return result.ok() ? "" : std::string(result.status().text());
 }
 
-// The server that ranks at a port have, used from the side.
+// Connects to the server at which ranks meet.
 inline std::shared_ptr<TcpRendezvous> store_at(std::uint16_t port) {
   return *TcpRendezvous::connect(rendezvous_at(port));
 }

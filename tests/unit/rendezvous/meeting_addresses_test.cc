@@ -1,4 +1,4 @@
-// WIRE 7.21
+// Tests which addresses ranks use after they met (WIRE 7.21).
 #include "rendezvous/meeting_addresses.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,8 @@ LocalConfiguration guessed(const char* guess) {
   return local;
 }
 
-// A rank that connected to rank 0 from `own` to `theirs`, and had guessed `guess`.
+// Makes the Hello of a rank that guessed the address `guess` and connected to rank 0 from `own` to
+// `theirs`.
 control::Hello hello_from(const char* guess, const char* own, const char* theirs,
                           bool may_move = true) {
   LocalConfiguration local = guessed(guess);
@@ -85,7 +86,7 @@ TEST(SettleAddresses, RanksOfOneHostKeepTheirGuesses) {
   EXPECT_EQ(address_text(others[0]), "10.9.0.1");
 }
 
-// A port that is forwarded is reached at an address of another host's.
+// With port forwarding, other ranks reach rank 0 at an address of another host.
 TEST(SettleAddresses, RankZeroGoesToAddressesOfItsOwnHostOnly) {
   LocalConfiguration root = guessed("10.9.0.1");
   std::vector<control::Hello> others = {hello_from("10.0.0.2", "10.0.0.2", "10.0.0.1")};

@@ -1,4 +1,5 @@
-// Groups that meet elsewhere than at rank 0's own port, several at one place, and again.
+// Tests groups that do not meet at rank 0's own port, several groups at one place, and meeting
+// again.
 #include "rendezvous/meeting.h"
 
 #include <gmock/gmock.h>
@@ -31,7 +32,7 @@ LocalConfiguration over(const std::shared_ptr<Rendezvous>& store, int rank, int 
   return local;
 }
 
-// All ranks, each with the configuration that `of` gives it.
+// Joins all ranks, each with the configuration that `of` returns.
 template <typename Of>
 std::vector<Joining> join_all(int size, const Of& of) {
   std::vector<Joining> joining;
@@ -73,7 +74,7 @@ TEST(Meeting, OfEightRanksInAStoreOfTheCallersAgainAndAgain) {
   }
 }
 
-// In a store that carries the address alone. The dead one's port has gone to another program.
+// The store holds only the address of a dead rank 0, whose port now belongs to another program.
 TEST(Meeting, IsNotHeldUpByWhatAnswersAtADeadRankZerosAddress) {
   asio::io_context context;
   asio::ip::tcp::acceptor stranger(context, {asio::ip::address_v4::loopback(), 0});
@@ -95,7 +96,7 @@ TEST(Meeting, IsNotHeldUpByWhatAnswersAtADeadRankZerosAddress) {
   expect_group(joining);
 }
 
-// One rank has a longer way to the store than the others.
+// A store that one rank reaches more slowly than the others do.
 class FarStore final : public Rendezvous {
  public:
   FarStore(std::shared_ptr<Rendezvous> store, Duration away)
@@ -152,7 +153,7 @@ TEST(Meeting, AtAServerOfAProcessThatIsNoRank) {
 
 TEST(Meeting, AtAServerOfAnotherRankThanZero) {
   const std::string address = rendezvous_at(free_port());
-  // It outlives rank 2's joining: others may still read there.
+  // The server must outlive rank 2's joining, because others may still read there.
   const std::shared_ptr<TcpRendezvous> server = *TcpRendezvous::serve(address);
   auto joining = join_all(4, [&](int rank) {
     return over(rank == 2 ? server : *TcpRendezvous::connect(address), rank, 4);
@@ -220,7 +221,7 @@ TEST(Meeting, LeavesNoThreadAndNoDescriptorBehind) {
   EXPECT_EQ(count("/proc/self/fd"), descriptors);
 }
 
-// As in a program that counts its attempts.
+// The program counts its attempts, so the keys of both attempts differ.
 TEST(Meeting, OfALaterAttemptDoesNotSeeWhatAnEarlierOneLeft) {
   const auto store = std::make_shared<PlainStore>();
   LocalConfiguration dead = over(store, 0, 3);
@@ -235,7 +236,7 @@ TEST(Meeting, OfALaterAttemptDoesNotSeeWhatAnEarlierOneLeft) {
   expect_group(joining);
 }
 
-// The same without a count: torchrun's second attempt meets in the first one's store.
+// There is no count here: torchrun's second attempt meets in the first one's store.
 TEST(Meeting, IgnoresTheInvitationOfADeadRankZeroOnceThereIsAnother) {
   const auto store = std::make_shared<PlainStore>();
   const LocalConfiguration dead = over(store, 0, 3);
@@ -304,7 +305,7 @@ TEST(Meeting, KeepsTheTimeThatARankHas) {
   }
 }
 
-// A store that is away for a while, and one that throws.
+// A store that refuses one of three of its first calls.
 class SickStore final : public Rendezvous {
  public:
   Status put(std::string_view key, ByteSpan value) override {
@@ -316,7 +317,7 @@ class SickStore final : public Rendezvous {
   }
 
  private:
-  // For the first calls: for ever, it might meet the same rank's calls each time.
+  // Later calls are never refused, because the same rank's calls might be hit each time.
   bool sick() {
     const int call = calls_++;
     return call < 30 && call % 3 == 0;

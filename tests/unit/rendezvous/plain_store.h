@@ -1,4 +1,4 @@
-// A store as a caller would write it, with put() and get() and nothing else. It counts.
+// A store as a caller would write it, with put() and get() only. Counts its calls.
 #pragma once
 
 #include <condition_variable>

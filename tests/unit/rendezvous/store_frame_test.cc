@@ -15,7 +15,7 @@ ByteSpan bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text));
 }
 
-// A request as a reader saw it, with keys and values copied.
+// A request that a reader saw, with copies of its keys and values.
 struct Taken {
   StoreOperation operation;
   std::string key;
@@ -95,7 +95,7 @@ TEST(FrameReader, RefusesAtTheFirstByteThatIsNotOurs) {
   }
 }
 
-// Keeps no bytes of a message that could not be ours, whatever length it announces.
+// The reader must keep no bytes of a message that cannot be valid, whatever length it announces.
 TEST(FrameReader, RefusesLengthsBeforeItKeepsAnything) {
   const auto header = [](std::size_t key_bytes, std::uint32_t value_bytes) {
     std::string bytes = greeting() + std::string(16, '\0');

@@ -1,4 +1,4 @@
-// The server without its sockets: a hand clock, and connections that are numbers.
+// Tests the server without sockets: with a hand clock, and numbers for connections.
 #include "rendezvous/store_server.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ class StoreServerTest : public ::testing::Test {
     server_->on_wake(now_);
   }
 
-  // "outcome:value" of each answer to a connection; all answers have left then.
+  // Sends all answers, and returns "outcome:value" of each one to this connection.
   std::vector<std::string> heard(StoreServer::Id id) {
     for (StoreServer::Answer& answer : server_->poll_answers()) {
       std::vector<std::byte> bytes = answer.head;
@@ -55,7 +55,7 @@ class StoreServerTest : public ::testing::Test {
     }
     return std::exchange(heard_[id], {});
   }
-  // Returns why a connection was closed. Empty if it was not.
+  // Returns why the connection was closed, or an empty string.
   std::string closed(StoreServer::Id id) {
     for (const StoreServer::Closing& closing : server_->poll_closings())
       closed_[closing.id] = closing.reason;
@@ -218,7 +218,7 @@ TEST_F(StoreServerTest, LetsNoNetworkHaveMoreThanItsShareOfStrangers) {
   EXPECT_EQ(server_->connections(), 3u);
   EXPECT_EQ(closed(1), "");
   EXPECT_EQ(server_->counters().strangers, 46u);
-  // Connections of this machine have no limit of their own, only the common one.
+  // Connections from this host have only the common limit.
   for (StoreServer::Id id = 50; id < 55; ++id) server_->on_accept(now_, id, 0);
   EXPECT_EQ(server_->connections(), 8u);
 }
@@ -283,13 +283,13 @@ TEST_F(StoreServerTest, HoldsNoMoreThanItMay) {
              request_of(StoreOperation::put, "two", kilobyte));
   EXPECT_EQ(heard(1), (Heard{"done:", "full:"}));
   EXPECT_EQ(server_->counters().full, 1u);
-  // Incomplete messages count as well.
+  // Incomplete messages count, too.
   say(2, request_of(StoreOperation::put, "two", kilobyte).substr(0, 900));
   EXPECT_EQ(closed(2), "no room for its message");
   EXPECT_LE(server_->bytes(), 2000u);
 }
 
-// Red before: the key and what surrounds it were counted without the messages that are incomplete.
+// Once incomplete messages did not count beside a stored key.
 TEST_F(StoreServerTest, HoldsNoMoreThanItMayBesideAnIncompleteMessage) {
   limits_.bytes_max = 2000;
   reset(limits_);
@@ -301,7 +301,7 @@ TEST_F(StoreServerTest, HoldsNoMoreThanItMayBesideAnIncompleteMessage) {
   EXPECT_EQ(heard(1), Heard{"full:"});
 }
 
-// Values that were replaced are still there while someone is being told them.
+// A replaced value still takes memory while it is being sent.
 TEST_F(StoreServerTest, CountsReplacedValuesThatAreStillBeingSent) {
   limits_.bytes_max = 3000;
   reset(limits_);
@@ -347,8 +347,8 @@ TEST_F(StoreServerTest, ClosesTheConnectionWithTheMostRequestsWhereThereAreTooMa
   EXPECT_EQ(heard(2), (Heard{"found:ours", "found:ours"}));
 }
 
-// A member may have this many gets wait for one key. Ending them took 12 s when each was looked for
-// among all.
+// This many gets of one member may wait for one key. When each was searched for among all, ending
+// them took 12 s.
 TEST_F(StoreServerTest, ForgetsAQuarterOfAMillionWaitingGetsAtOnce) {
   const auto count = static_cast<std::uint32_t>(limits_.requests_max);
   const StoreServer::Id connections = limits_.all_requests_max / limits_.requests_max;

@@ -1,4 +1,4 @@
-// Promises of leeway/rendezvous.h for every store, tested with each of them.
+// Tests the promises of leeway/rendezvous.h with every store.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
-// The thread sanitizer ends a forked child that starts one.
+// Under the thread sanitizer, a forked child that starts a thread is ended.
 #if defined(__SANITIZE_THREAD__)
 constexpr bool kForkedChildMayStartThreads = false;
 #elif defined(__has_feature)
@@ -38,7 +38,7 @@ constexpr bool kForkedChildMayStartThreads = true;
 constexpr bool kForkedChildMayStartThreads = true;
 #endif
 
-// A store, and another object of the same one as another process would have it.
+// A store, and a second object for it as another process would have.
 struct Stores {
   std::shared_ptr<Rendezvous> one;
   std::shared_ptr<Rendezvous> other;
@@ -249,7 +249,7 @@ TEST(TcpRendezvous, SharesAServerAtAPortOfTheSystemsChoiceByTheAddressThatItGot)
   }
 }
 
-// The server cannot answer, because it does not read what it has no room for.
+// The server cannot answer, because it does not read values for which it has no room.
 TEST(TcpRendezvous, AClientHearsThatTheStoreMayBeFull) {
   const auto server = *TcpRendezvous::serve("127.0.0.1:0");
   const auto client = *TcpRendezvous::connect(server->address());
@@ -309,8 +309,7 @@ TEST(TcpRendezvous, ForgetsWhatAProcessTakesAlong) {
   EXPECT_TRUE(server->get("stays", 0s).ok());
 }
 
-// The parent's port is free once the parent is gone, though a child of its lives on, and the child
-// may serve there itself.
+// A child of a parent that is gone must not hold the parent's port, and may serve there itself.
 TEST(TcpRendezvous, AForkedChildDoesNotHoldItsParentsPort) {
   const std::string address = rendezvous_at(free_port());
   auto server = *TcpRendezvous::serve(address);

@@ -1,5 +1,5 @@
-// A meeting of three ranks with a secret, message by message, and two who change what lies in the
-// store: its keeper, who holds no secret, and a member, who may prove whatever he writes.
+// Changes every message of a meeting of three ranks with a secret, as two attackers could: the
+// store's keeper, who has no secret, and a member, who can prove whatever he writes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ class TableTampering : public ::testing::Test {
   }
   Value table() const { return proved_value(welcome_of(group_), ranks_[0], table_key()); }
 
-  // The status of a rank that takes or refuses a table.
+  // Returns the status of a rank that reads this table.
   Status taken(ByteSpan value, Rank rank, std::string key = {}) const {
     const auto welcome = parse_welcome(value, 3);
     if (!welcome) return Status::error(StatusCode::kMismatch, "no table");
@@ -108,7 +108,7 @@ TEST_F(TableTampering, WhatIsMovedToAnotherPlaceIsNotAccepted) {
               HasSubstr("was not written by a holder of the secret"));
 }
 
-// Rank 0 says of one rank what is true of another. He can prove it, as he holds the secret.
+// Rank 0 gives one rank the key of another, with a valid proof, since it has the secret.
 TEST_F(TableTampering, OfAMembersCopiedKeysNoneIsAccepted) {
   for (int i = 0; i < kChanges; ++i) {
     Group bad = group_;
@@ -124,7 +124,8 @@ TEST_F(TableTampering, OfAMembersCopiedKeysNoneIsAccepted) {
     bad.datagrams.members[to].port = static_cast<std::uint16_t>(1 + random_() % 65535);
     if (random_() % 2 == 0) members[to].tag = static_cast<std::uint32_t>(random_());
     const Value value = proved_value(welcome_of(bad), ranks_[0], table_key());
-    // The rank that the change concerns refuses it. If two keys are equal, everybody does.
+    // The rank that the change concerns must refuse the table. If two keys are equal, every rank
+    // must.
     const bool is_copy = members[to].public_key == members[from].public_key;
     const auto victim = static_cast<Rank>(to == 0 ? from : to);
     const Rank other = 3 - victim;
@@ -143,7 +144,7 @@ TEST_F(TableTampering, TheErrorNamesBothRanksOfACopiedKey) {
               HasSubstr("rank 2 carries the public key of rank 1"));
 }
 
-// Two tables of one meeting: a rank with the other table cannot open datagrams.
+// A rank with another table of the same meeting must not be able to open datagrams.
 TEST_F(TableTampering, RanksWithDifferentTablesHaveDifferentKeys) {
   Group other = group_;
   other.datagrams.members[2].port = 9;

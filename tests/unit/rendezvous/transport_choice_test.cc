@@ -1,4 +1,4 @@
-// Which transport rank 0 chooses for all.
+// Tests which transport rank 0 chooses for all.
 #include "rendezvous/transport_choice.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ Result<GroupTransport> choose(TransportKind wanted, const Offers& offers) {
   return choose_transport(wanted, udp_transport(offers.size()), offers);
 }
 
-// The kind chosen, in words.
+// Returns the chosen kind as text.
 std::string chosen(TransportKind wanted, const Offers& offers) {
   const auto transport = choose(wanted, offers);
   return transport.ok() ? std::string(to_string(transport->kind)) : transport.status().c_str();

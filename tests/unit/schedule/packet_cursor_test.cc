@@ -31,7 +31,7 @@ std::vector<std::uint32_t> upto(std::uint32_t n) {
 }
 
 TEST(PacketCursorOrder, IsAPermutationForEverySizeAndChunking) {
-  // Chunks of 64, 32, 8 and 1 packets
+  // These sizes make chunks of 64, 32, 8 and 1 packets.
   for (const std::size_t element_bytes : {64, 128, 512, 4096}) {
     for (std::uint32_t packets = 0; packets <= 200; ++packets) {
       const PacketCursor cursor(grid_of(packets, element_bytes), {packets * 31 + 7, packets},
@@ -52,8 +52,8 @@ TEST(PacketCursorOrder, DependsOnItsKeysAlone) {
   EXPECT_NE(walk(PacketCursor(grid, {2, 2}, nullptr)), order);
 }
 
-// The order is the same whenever chunks become ready: the cursor waits for the next one. A receiver
-// has no cursor. It asks for packets that left before those that came (protocol/chunk_watch.h).
+// Receivers compute packets from places, to ask for those that left before others that came
+// (protocol/chunk_watch.h).
 TEST(ChunkOrderOfPackets, PlaceAndPacketAreEachOthersInverse) {
   for (const std::uint64_t key : {PacketCursor::kInOrder, std::uint64_t{1}, std::uint64_t{77}}) {
     for (std::uint32_t size = 1; size <= 64; ++size) {
@@ -113,10 +113,9 @@ TEST(PacketCursorOrder, PositionCountsWhatWasHandedOut) {
   EXPECT_EQ(cursor.peek(), std::nullopt);
 }
 
-// Packets are exchangeable: over random keys, every packet is equally often at every place. Each of
-// the n x n cells has mean m = kDraws/n. A row (the place of one packet) is multinomial, so its
-// chi-square has n - 1 degrees of freedom, mean n - 1 and standard deviation sqrt(2 (n - 1)); the
-// largest of n rows is held against 6 of those.
+// Packets are exchangeable: over random keys, every packet is equally often at every place, m =
+// kDraws/n times. The places of one packet are multinomial, so their chi-square has mean n - 1 and
+// standard deviation sqrt(2 (n - 1)). The largest of n must lie within 6 of these.
 TEST(PacketCursorOrder, EveryPacketIsEquallyOftenAtEveryPlace) {
   for (const auto& [packets, element_bytes] :
        {std::pair{7u, 64}, {65u, 64}, {100u, 256}, {97u, 4096}, {130u, 64}}) {

@@ -42,7 +42,7 @@ TEST(ShardMapEven, ShardsDifferByAtMostTheAlignment) {
     std::size_t smallest = SIZE_MAX, largest = 0;
     for (Rank rank = 0; rank < size; ++rank) {
       const bool last = map[rank].offset + map[rank].count == map.count();
-      // the tensor's end may cut the last shard
+      // The tensor's end may cut the last shard.
       if (!last) smallest = std::min(smallest, map[rank].count);
       largest = std::max(largest, map[rank].count);
     }
@@ -59,7 +59,7 @@ TEST(ShardMapEven, TrailingShardsOfASmallTensorAreEmpty) {
   EXPECT_LE(map[3].offset, 100u) << "an empty shard still points into the tensor";
 }
 
-// WIRE 2.9
+// Required by WIRE 2.9.
 TEST(ShardMapFew, CoversEveryElementOnceInTheOrderOfTurns) {
   for (const int size : {1, 2, 3, 4, 7, 64}) {
     for (const std::size_t count : {0, 1, 352, 353, 704, 1000, 4096, 100003}) {
@@ -125,7 +125,8 @@ TEST(ShardMapBlocks, AreOfEqualLengthWhateverTheirAlignment) {
   }
 }
 
-// Keyed draws of different shards must not meet, whatever the caller's block size.
+// Random draws are keyed by position, so shards must not share positions, whatever the caller's
+// block size.
 TEST(ShardMapPosition, IsAlignedAndNoTwoShardsOverlap) {
   for (const std::size_t block : {1, 17, 63, 64, 65, 1003}) {
     const ShardMap map = ShardMap::blocks(block, 5);

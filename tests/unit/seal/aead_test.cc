@@ -15,7 +15,7 @@ const unsigned char* octets(const Bytes& bytes) {
   return reinterpret_cast<const unsigned char*>(bytes.data());
 }
 
-// Sealed bytes and proof, computed by OpenSSL as its manual describes.
+// Computes sealed bytes and proof with OpenSSL as its manual describes.
 Bytes reference(const EVP_CIPHER* cipher, const Bytes& key, const Bytes& nonce,
                 const Bytes& covered, const Bytes& plain) {
   EVP_CIPHER_CTX* const context = EVP_CIPHER_CTX_new();
@@ -103,7 +103,7 @@ class AeadTest : public ::testing::TestWithParam<Suite> {
 
 class Aes128GcmTest : public AeadTest {};
 
-// The vector of NIST, as a datagram: its header is what the proof covers beside the sealed bytes.
+// NIST's vector as a datagram, whose header is the additional data.
 TEST_P(Aes128GcmTest, SealsNistsVector) {
   constexpr std::uint64_t kNistNumber = 0x0102030405060708;
   NonceVector vector = array_of<12>("b3d8cc017cbb89b39e0f67e2");
@@ -167,8 +167,7 @@ std::string name_of(const ::testing::TestParamInfo<Suite>& suite) {
 INSTANTIATE_TEST_SUITE_P(Suites, AeadTest, ::testing::ValuesIn(kSuites), name_of);
 INSTANTIATE_TEST_SUITE_P(Suites, Aes128GcmTest, ::testing::Values(kSuites[0], kSuites[2]), name_of);
 
-// Each library opens datagrams that the other sealed, because two machines of a group need not have
-// the same library.
+// Two machines of a group may have different libraries, so each must open what the other sealed.
 TEST(Aead, LibrariesOpenEachOthersDatagrams) {
   if (ipsec_mb_version().empty())
     GTEST_SKIP() << "this build or this processor is without IPsec-MB";

@@ -32,7 +32,7 @@ TEST(AssociationRotation, PhaseZeroIsOverAsSoonAsTheLeaderHasHeardThePeer) {
   EXPECT_TRUE(pair.pass(0) && pair.pass(1));
 }
 
-// Two in phase 1.
+// Two processes that have reached phase 1.
 struct MetPair : PairOfTwo {
   using PairOfTwo::PairOfTwo;
   MetPair() { meet(); }
@@ -57,7 +57,7 @@ TEST(AssociationRotation, ThePhaseChangesAfterSoManyDatagramsOfBothDirections) {
   EXPECT_EQ(pair.end(1).sending_phase(), 2u);
 }
 
-// Messages about keys do not count as use of the keys: two silent ends stay in the phase.
+// Messages about keys do not count as use of the keys, so two silent ends stay in the phase.
 TEST(AssociationRotation, ThePhaseChangesAfterSomeTimeIfAnythingWasSaid) {
   for (const Rank from : {0, 1}) {
     MetPair pair;
@@ -93,7 +93,7 @@ TEST(AssociationRotation, ManyPhasesOneAfterAnother) {
   EXPECT_EQ(pair.end(0).sending_phase(), pair.end(1).sending_phase());
 }
 
-// The peer cannot have the keys before it has accepted.
+// Until the peer has accepted, it cannot have the next keys.
 TEST(AssociationRotation, WhoLeadsWaitsUntilThePeerHasAccepted) {
   MetPair pair(kQuick);
   for (int i = 0; i < 100; ++i) (void)pair.seal(0, bytes_of("lost"));
@@ -105,7 +105,7 @@ TEST(AssociationRotation, WhoLeadsWaitsUntilThePeerHasAccepted) {
   EXPECT_TRUE(pair.pass(0) && pair.pass(1));
 }
 
-// No further phase begins before the peer was heard in this one.
+// The next phase must not begin before the peer was heard in this one.
 TEST(AssociationRotation, WhoLeadsWaitsUntilThePeerHasFollowed) {
   MetPair pair(kQuick);
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(pair.pass(0));
@@ -126,7 +126,7 @@ TEST(AssociationRotation, WhoLeadsWaitsUntilThePeerHasFollowed) {
   EXPECT_EQ(pair.end(1).sending_phase(), 3u);
 }
 
-// 20 ms, 40 ms, ... up to a second; and every 15 s to a peer that was silent for a minute.
+// The pauses are 20 ms, 40 ms, ... up to a second, and 15 s if the peer was silent for a minute.
 TEST(AssociationRotation, AnOfferIsRepeatedAtGrowingIntervals) {
   PairOfTwo pair;
   EXPECT_TRUE(pair.pass(1));
@@ -178,7 +178,7 @@ TEST(AssociationRotation, AForgedPhaseChangesNothing) {
   EXPECT_TRUE(pair.pass(0));
 }
 
-// A public half of zeros is refused. Nothing changes, and the peer is asked again.
+// A public half of zeros must be refused without effect, and the peer asked again.
 TEST(AssociationRotation, AHalfThatIsNoneChangesNothing) {
   struct : KeyExchange {
     std::optional<Halves> make(const keys::Key& mixed) override {
@@ -197,8 +197,8 @@ TEST(AssociationRotation, AHalfThatIsNoneChangesNothing) {
   EXPECT_TRUE(pair.pass(0) && pair.pass(1));
 }
 
-// A line that loses, repeats and reorders: each datagram that arrives is opened once and never
-// twice, and the two ends stay in step.
+// The line loses, repeats and reorders datagrams. Each one that arrives must be opened exactly
+// once, and both ends must stay in step.
 TEST(AssociationRotation, LossReorderingAndCopiesHurtNothing) {
   std::uint64_t phases = 0;
   for (unsigned seed = 1; seed <= 20; ++seed) {
@@ -238,8 +238,8 @@ TEST(AssociationRotation, LossReorderingAndCopiesHurtNothing) {
   EXPECT_GT(phases, 100u);
 }
 
-// A key never sees the same nonce twice: numbers continue over phases, and each direction has keys
-// of its own.
+// A key must never see the same nonce twice, so numbers continue over phases, and each direction
+// has its own keys.
 TEST(AssociationNonces, NoNumberIsUsedTwice) {
   MetPair pair(kQuick);
   std::array<std::set<std::uint64_t>, 2> numbers;

@@ -11,7 +11,7 @@
 namespace leeway::seal {
 namespace {
 
-// Counts allocations of OpenSSL, from the first one of this process on.
+// Counts OpenSSL's allocations in this process.
 std::atomic<std::uint64_t> openssl_allocations{0};
 const int counts_allocations = CRYPTO_set_mem_functions(
     [](std::size_t bytes, const char*, int) {
@@ -91,8 +91,8 @@ TEST(AssociationsOpen, EveryFlippedBitIsRefusedAndChangesNothing) {
   EXPECT_EQ(pair.open(1, datagram), bytes_of("a datagram of some length"));
 }
 
-// A forger who knows a tag must not move the window; otherwise later datagrams of the peer would
-// count as too old.
+// A forger who knows a tag must not move the replay window; otherwise later datagrams of the peer
+// would count as too old.
 TEST(AssociationsOpen, AForgedNumberFarAheadChangesNothing) {
   PairOfTwo pair;
   Bytes forged = pair.seal(0, bytes_of("forged"));
@@ -143,14 +143,14 @@ TEST(AssociationsOpen, AnotherLaneIsRefused) {
   EXPECT_EQ(pair.refused(1, Refusal::form), 1u);
 }
 
-// Two processes that meet in two groups at once, and complete these meetings in different orders.
+// Two processes that meet in two groups at once, and complete the meetings in different orders.
 class TwoMeetings : public ::testing::Test {
  protected:
   static constexpr Instant kNow{1'000'000};
 
   TwoMeetings() { start_over(); }
   void start_over() { ends_ = std::make_unique<std::array<Associations, 2>>(); }
-  // Exchanges all messages about keys. None is lost.
+  // Exchanges all messages about keys without loss.
   void change_keys() {
     for (bool any = true; any;) {
       any = false;
@@ -232,7 +232,7 @@ TEST_F(TwoMeetings, ALaterOneChangesNothingOnceThePeerWasHeard) {
   EXPECT_TRUE(pass(1));
 }
 
-// Three meetings. Each one in which the peer was heard has its first phase behind it.
+// There are three meetings. Each one in which the peer was heard must leave its first phase.
 TEST_F(TwoMeetings, KeysOfEachOneThatWasHeardAreChanged) {
   for (unsigned meeting = 3; meeting >= 1; --meeting) {
     meet(0, meeting);
@@ -252,8 +252,8 @@ TEST_F(TwoMeetings, KeysOfEachOneThatWasHeardAreChanged) {
   EXPECT_EQ((*ends_)[0].at(1)->sending_phase(), 1u);
   EXPECT_EQ((*ends_)[1].at(0)->sending_phase(), 1u);
   EXPECT_EQ((*ends_)[0].counters().phases, 1u);
-  // If a datagram of this meeting is opened now, and it is the least meeting, its keys seal from
-  // now on, but they change first.
+  // A datagram of the least meeting is opened now. So that meeting's keys seal from now on, once
+  // they have changed.
   EXPECT_TRUE(opens(1, std::move(by_first)));
   EXPECT_TRUE(pass(1));
   change_keys();
@@ -264,7 +264,7 @@ TEST_F(TwoMeetings, KeysOfEachOneThatWasHeardAreChanged) {
   EXPECT_EQ((*ends_)[1].counters().phases, 2u);
 }
 
-// However many peers there are, a wake makes only a few exchanges, and is due again at once.
+// However many peers there are, a wake must make only a few exchanges and be due again at once.
 TEST(AssociationsWake, DoesAFewExchangesAtATime) {
   struct Counting final : KeyExchange {
     std::optional<Halves> make(const keys::Key& mixed) override {
@@ -310,8 +310,6 @@ TEST(AssociationsWake, DoesAFewExchangesAtATime) {
   EXPECT_EQ(hub.counters().phases, kPeers);
 }
 
-// A datagram that one process sealed for another is opened neither by a third one nor by its
-// sender.
 TEST(AssociationsOpen, ADatagramIsForOneReceiverAlone) {
   PairOfTwo pair;
   const Bytes datagram = pair.seal(0, bytes_of("for 1"));

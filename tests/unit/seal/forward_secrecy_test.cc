@@ -1,5 +1,5 @@
-// An attacker who recorded everything and reads the memory of both processes later cannot open what
-// was sealed before the present phase (WIRE 8.5).
+// An attacker who recorded everything, and later reads the memory of both processes, must not be
+// able to open what was sealed before the present phase (WIRE 8.5).
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -15,13 +15,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Bytes that this test remembers in a form in which a search of the memory does not find them.
+// Bytes that are stored masked, so that a search of the memory does not find this copy.
 class Masked {
  public:
   explicit Masked(ByteSpan bytes) : bytes_(bytes.begin(), bytes.end()) {
     for (std::byte& byte : bytes_) byte ^= kMask;
   }
-  // Returns true if the bytes lie in memory that this process may write, other than its stacks.
+  // Returns true if the bytes lie in writable memory of this process outside its stacks.
   bool is_in_memory() const {
     std::ifstream maps("/proc/self/maps");
     for (std::string line; std::getline(maps, line);) {
@@ -56,7 +56,7 @@ class Masked {
   Bytes bytes_;
 };
 
-// X25519, with a record of its secrets. The roots are the `mixed` values of halves.
+// X25519 that records its secrets, and in `roots` the `mixed` arguments.
 class RecordedExchange final : public KeyExchange {
  public:
   std::optional<Halves> make(const keys::Key& mixed) override {
@@ -97,7 +97,7 @@ class RecordedCipher final : public Cipher {
 
 class ForwardSecrecy : public ::testing::TestWithParam<bool> {};
 
-// Ten seconds after the last phase began, during which nothing was sent.
+// Searches the memory ten seconds after the last phase began, with nothing sent since.
 TEST_P(ForwardSecrecy, NothingOfEarlierPhasesIsLeftInMemory) {
   const bool by_openssl = GetParam();
   RecordedExchange exchange;
@@ -127,7 +127,7 @@ TEST_P(ForwardSecrecy, NothingOfEarlierPhasesIsLeftInMemory) {
 INSTANTIATE_TEST_SUITE_P(By, ForwardSecrecy, ::testing::Values(true, false),
                          [](const auto& by) { return by.param ? "OpenSsl" : "WhatIsBest"; });
 
-// Phases as one chain of hashes, as they were before each phase had halves of its own.
+// The former scheme, in which phases were a chain of hashes without halves of their own.
 class ChainOfHashes final : public KeyExchange {
  public:
   std::optional<Halves> make(const keys::Key& mixed) override { return x25519().make(mixed); }
@@ -136,8 +136,8 @@ class ChainOfHashes final : public KeyExchange {
   }
 };
 
-// An attacker has what a process keeps as long as it lives, including the root of phase 0, and has
-// read all messages. Tries everything that can be computed from these.
+// An attacker has all that a process keeps for its whole life, including the root of phase 0, and
+// has read all messages. Tries everything that can be computed from these.
 bool opens_phase_one(KeyExchange& exchange) {
   PairOfTwo pair({}, aead_maker(AeadKind::aes_128_gcm), exchange);
   std::vector<keys::Key> known = {keys::Key{}};

@@ -19,7 +19,7 @@ NetworkAddress at(std::uint8_t host) {
   return address;
 }
 
-// A process that reaches peers 1 and 2, and not peer 3.
+// A process that reaches peers 1 and 2 but not peer 3.
 class ForwardingTest : public ::testing::Test {
  protected:
   ForwardingTest() {
@@ -92,7 +92,7 @@ TEST_F(ForwardingTest, TheShareOfAnIdleSecondIsNotKept) {
   EXPECT_GE(taken, 100);
 }
 
-// Otherwise a full path would look like one that is gone.
+// Short datagrams must pass; otherwise a full path would look like a dead one.
 TEST_F(ForwardingTest, WhatIsShortPassesWhereDataDoNot) {
   forwarding_.set_uplink(1e6);
   while (ask(1, 200)) {
@@ -103,7 +103,7 @@ TEST_F(ForwardingTest, WhatIsShortPassesWhereDataDoNot) {
   EXPECT_LE(taken, 100);
 }
 
-// If only ends and repair requests passed, without the data that they are about, no call would end.
+// Data must pass, too, since ENDs and repair requests alone would end no call.
 TEST_F(ForwardingTest, DataPassAlthoughShortOnesAloneWouldTakeAll) {
   forwarding_.set_uplink(1e6);
   while (ask(1, 200) || ask(1, 200, 104)) {
@@ -130,7 +130,7 @@ TEST_F(ForwardingTest, ARateOfZeroIsAnUplinkThatNobodyKnows) {
   EXPECT_NEAR(static_cast<double>(taken * 1000), 250e6 / 8 + 0.05 * 250e6 / 8, 1e5);
 }
 
-// WIRE 9.10
+// Required by WIRE 9.10.
 TEST_F(ForwardingTest, WhoeverWasRefusedNothingIsToldNothing) {
   forwarding_.set_uplink(100e6);
   for (int i = 0; i < 1000; ++i) {
@@ -160,7 +160,7 @@ TEST_F(ForwardingTest, TheFirstRefusalIsToldAtOnceAndFurtherOnesTogether) {
   EXPECT_LE(told, 4);
 }
 
-// Otherwise the sender would forget its share, and refusals would begin anew.
+// Without reminders the sender would forget its share, and refusals would begin anew.
 TEST_F(ForwardingTest, WhoeverKeepsToItsShareIsRemindedEachSecond) {
   forwarding_.set_uplink(16e6);
   while (ask(1, 200)) {
@@ -176,8 +176,8 @@ TEST_F(ForwardingTest, WhoeverKeepsToItsShareIsRemindedEachSecond) {
   EXPECT_LE(told, 9);
 }
 
-// Two peers flood, and then keep to the rate that they are told. Each gets half, and when one ends,
-// the other gets all.
+// Two peers flood first, and later keep to the rate that they were told. Each must get half, and
+// when one ends, the other must get all.
 TEST_F(ForwardingTest, SeveralShareEquallyAndLeaveNothingUnused) {
   constexpr double kShare = 25e6 / 8;
   forwarding_.set_uplink(100e6);
@@ -214,7 +214,7 @@ TEST_F(ForwardingTest, SeveralShareEquallyAndLeaveNothingUnused) {
   EXPECT_NEAR(static_cast<double>(passed[2]), kShare, 0.15 * kShare);
 }
 
-// The seal of a datagram shows whose it is. A relay that names another sender is not believed.
+// The seal shows who sent a datagram, so a relay that names another sender must not be believed.
 TEST(ForwardingOpens, OnlyWhatTheNamedProcessSealed) {
   const Instant now{1'000'000'000};
   const CipherMaker maker = aead_maker(AeadKind::aes_128_gcm);

@@ -1,5 +1,5 @@
-// Two processes whose keys change all the time: tries every order in which their messages arrive,
-// and every loss.
+// Tries every order in which the messages of two processes arrive, and every loss, while their keys
+// change all the time.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -12,15 +12,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Messages that stay in flight are lost. Datagrams that arrive are opened, unless two phases have
-// begun since. In the end both ends are in the same phase.
+// Messages that stay in flight are lost. Datagrams that arrive must be opened, unless two phases
+// have begun since. In the end both processes must be in the same phase.
 class EveryOrder {
  public:
   static constexpr unsigned kWake = 6;
   static constexpr unsigned kActions = 7;
 
-  // Performs actions after `steps` steps of an exchange without loss. Returns how many actions were
-  // possible.
+  // Makes `steps` steps of an exchange without loss, and then `actions`. Returns how many actions
+  // were possible.
   std::size_t play(int steps, std::span<const unsigned> actions) {
     EXPECT_TRUE(pair_.pass(1));
     for (int i = 0; i < steps; ++i) EXPECT_TRUE(act(kWake) && arrive(1 - i % 2, /*first=*/true));
@@ -84,7 +84,7 @@ TEST(KeyChangeSearch, NoOrderAndNoLossOfMessagesPartsTheTwo) {
     for (bool more = true; more && !HasFailure();) {
       const std::size_t done = EveryOrder().play(steps, actions);
       played += done == actions.size();
-      // Skips all sequences that begin with the impossible action.
+      // The next sequence skips all those that begin with the impossible action.
       std::size_t at = std::min(done, actions.size() - 1);
       std::fill(actions.begin() + static_cast<std::ptrdiff_t>(at) + 1, actions.end(), 0u);
       while (++actions[at] == EveryOrder::kActions && at > 0) actions[at--] = 0;

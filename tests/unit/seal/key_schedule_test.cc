@@ -18,7 +18,7 @@ keys::Key key_from(unsigned first, unsigned step) {
   return key;
 }
 
-// WIRE 8.6: made by an independent program (Python's hmac and cryptography).
+// The vectors of WIRE 8.6 come from an independent program (Python's hmac and cryptography).
 class PacketVectorTest : public ::testing::Test {
  protected:
   PairKeys keys(std::uint8_t suite) const {
@@ -113,7 +113,7 @@ TEST(DerivePair, EverythingThatGoesInChangesTheKeys) {
   EXPECT_NE(plain, secret(zero, zero, zero, peer, 0, 1));
 }
 
-// Otherwise both would seal with the same nonces under the same key.
+// With one key for both directions, both would seal with the same nonces.
 TEST(DerivePair, TheTwoDirectionsHaveDifferentKeys) {
   for (unsigned number = 0; number < 20; ++number) {
     const PairKeys keys = keys_of(number, true);

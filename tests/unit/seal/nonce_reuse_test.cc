@@ -1,6 +1,6 @@
-// All states of a small model: one process hears two tables, one after the other, that a keeper or
-// a member may have written as he likes. Whatever they say, no key seals twice, and none both seals
-// and opens (WIRE 8.8).
+// Tries all states of a small model: one process gets two tables in turn, which a keeper or a
+// member may have written as he likes. No key may seal the same number twice, or both seal and open
+// (WIRE 8.8).
 #include <gtest/gtest.h>
 
 #include <map>
@@ -27,7 +27,7 @@ keys::Key key_of(unsigned number) {
 
 constexpr unsigned kOwn = 1;
 
-// Identities of ranks 1 and 2 as a table tells them to rank 0.
+// A table's statements to rank 0 about ranks 1 and 2.
 struct Table {
   unsigned keys[2];       // each in kOwn .. 3
   unsigned processes[2];  // process numbers
@@ -44,7 +44,7 @@ std::vector<Table> all_tables() {
   return tables;
 }
 
-// Behaves like communicator/udp_endpoint.cc and communicator/sealing.cc, with the checks of
+// Models communicator/udp_endpoint.cc and communicator/sealing.cc, with the real checks of
 // src/security/keys.
 class Process {
  public:

@@ -7,7 +7,7 @@
 namespace leeway::seal {
 namespace {
 
-// WIRE 8.1
+// The layout of a seal header (WIRE 8.1).
 TEST(SealHeader, HasTheBytesOfItsTable) {
   Bytes out(kHeaderBytes);
   encode_header({.phase = 2, .lane = 3, .tag = 0x09080706, .counter = 0x11100F0E0D0C0B0A}, out);
@@ -31,7 +31,7 @@ TEST(SealHeader, RefusesWhatHoldsNothing) {
     EXPECT_EQ(decode_header(ByteSpan(datagram).first(bytes), header), Refusal::truncated) << bytes;
 }
 
-// A datagram that is not sealed begins with "L", which is another class.
+// A datagram without a seal begins with "L", which is none of these forms.
 TEST(SealHeader, RefusesOtherFormsAndVersions) {
   Bytes datagram(kOverheadBytes + 1);
   for (unsigned form = 0; form < 256; ++form) {

@@ -1,4 +1,4 @@
-// Two processes that seal for each other, and bytes for them.
+// Two processes that seal for each other, with test keys and bytes.
 #pragma once
 
 #include <string_view>
@@ -56,7 +56,7 @@ inline PairKeys keys_of(unsigned number, bool leads) {
   return derive_pair(agreed, shared, {}, first, second, 0, 0);
 }
 
-// The key of one direction, as a cipher gets it.
+// Records the key that a cipher of one direction gets.
 struct NotedKey final : Cipher {
   void set_key(const CipherKey& given, const NonceVector&) override { key = given; }
   void seal(std::uint64_t, std::span<const Slice>, MutableByteSpan) override {}
@@ -70,7 +70,8 @@ inline CipherKey cipher_key(const PairKeys& keys, bool seals) {
   return noted.key;
 }
 
-// Process 0 leads, and process 1 follows. Each knows the other by a slot with the other's number.
+// Two processes of which process 0 leads key changes. Each knows the other by the slot with the
+// other's number.
 struct PairOfTwo {
   explicit PairOfTwo(const Rotation& rotation = {},
                      const CipherMaker& maker = aead_maker(AeadKind::aes_128_gcm),
@@ -87,7 +88,7 @@ struct PairOfTwo {
     out.resize(ends[from].seal(now, train, out));
     return out;
   }
-  // Returns the plain bytes. Empty if the datagram is refused.
+  // Returns the plain bytes, or nothing if the datagram is refused.
   Bytes open(Rank at, Bytes datagram) {
     const ByteSpan plain = ends[at].open(now, static_cast<Rank>(1 - at), datagram);
     return {plain.begin(), plain.end()};
@@ -95,7 +96,7 @@ struct PairOfTwo {
   bool pass(Rank from) {
     return open(static_cast<Rank>(1 - from), seal(from, bytes_of("x"))) == bytes_of("x");
   }
-  // The messages that an end sends now about its keys.
+  // Returns the messages about keys that this end sends now.
   std::vector<Bytes> messages(Rank from) {
     std::vector<Bytes> all;
     ends[from].on_wake(now);

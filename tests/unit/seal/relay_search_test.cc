@@ -1,5 +1,5 @@
-// Processes of which some have no path to each other, in one network without loss. The tests check
-// which one relays.
+// Processes in one network without loss, some of which have no path to each other. Tests which
+// process relays.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -61,7 +61,7 @@ class RelaysTest : public ::testing::Test {
   Roaming& of(Rank process) { return *all_[process]; }
   void hear(Rank self, Rank peer) { all_[self]->on_heard(now_, peer); }
   Rank via(Rank self, Rank peer) { return all_[self]->via(peer); }
-  // The latest move of traffic between the two, as `self` heard it.
+  // Returns the latest move of traffic to `peer` that `self` was told.
   const Roaming::Move& move_of(Rank self, Rank peer) { return moves_[self].at(peer); }
 
   void run(Duration time) {
@@ -151,8 +151,7 @@ TEST_F(RelaysTest, TwoWithoutAPathMeetThroughAThirdAfterASecond) {
   EXPECT_EQ(via(0, 1), kNoRank);
 }
 
-// The peer's address was asked more and more rarely before the peer came up. Then the peer is
-// heard.
+// The peer comes up late, when its address is asked only rarely. Then the peer is heard.
 TEST_F(RelaysTest, APeerThatComesUpLateIsAskedAsSoonAsItIsHeard) {
   meet(3);
   cut(0, 1);
@@ -168,7 +167,7 @@ TEST_F(RelaysTest, APeerThatComesUpLateIsAskedAsSoonAsItIsHeard) {
   EXPECT_EQ(of(0).counters().relays + of(1).counters().relays, 0u);
 }
 
-// The peer is heard all the time, but hears nothing itself.
+// The peer is heard all the time, but its answers never come.
 TEST_F(RelaysTest, APeerThatIsHeardAndDoesNotAnswerIsAskedTwentyTimesASecond) {
   meet(2);
   cut(0, 1);
@@ -193,7 +192,7 @@ TEST_F(RelaysTest, OnlyWhoReachesBothRelays) {
   EXPECT_EQ(via(0, 3), 1u);
 }
 
-// Eight are asked at a time.
+// Eight possible relays are asked at a time.
 TEST_F(RelaysTest, OneOfManyIsFound) {
   meet(12);
   for (Rank other = 0; other < 10; ++other) cut(11, other);
@@ -264,7 +263,7 @@ TEST_F(RelaysTest, APathThatFallsSilentUnderLoadIsReplacedWithinTwoSeconds) {
   EXPECT_EQ(via(1, 2), kNoRank);
 }
 
-// While no call is open, no process asks. Only translators' mappings are kept alive.
+// Without an open call, no process asks. Only translators' mappings are kept alive.
 TEST_F(RelaysTest, APathThatFallsSilentWithoutLoadIsLeftAlone) {
   meet(3);
   run(5s);
@@ -273,7 +272,7 @@ TEST_F(RelaysTest, APathThatFallsSilentWithoutLoadIsLeftAlone) {
   EXPECT_EQ(of(1).counters().silent, 0u);
 }
 
-// To the process that stood still, all its peers seem silent.
+// To a process that stood still, all its peers seem silent.
 TEST_F(RelaysTest, AProcessThatStoodStillFindsItsPathsWhereTheyWere) {
   meet(3);
   set_busy(true);
@@ -300,7 +299,7 @@ TEST_F(RelaysTest, AMessageThatWasRelayedSaysNothingOfTheAddress) {
   EXPECT_FALSE(of(1).seen_at() == place_of(9));
 }
 
-// Answers to questions that nobody asked, and from processes that cannot relay.
+// These answers have tokens that were never asked, and come from processes that cannot relay.
 TEST_F(RelaysTest, AnAnswerToNoQuestionChangesNothing) {
   meet(3);
   cut(1, 2);

@@ -33,8 +33,8 @@ TEST(RelayShares, EachRelayHasItsOwn) {
   EXPECT_FALSE(shares.poll());
 }
 
-// The cases: no datagram went through the relay; it claims more than was sent; its word was
-// overtaken.
+// In turn: no datagram went through the relay; it claims more than was sent; its message is older
+// than another.
 TEST(RelayShares, WhatCannotBeTrueIsRefusedAndCounted) {
   RelayShares shares;
   shares.on_message(1, {.refused = 0, .bytes_per_second = 1});

@@ -53,7 +53,7 @@ TEST_F(ReplayWindowTest, TheWindowIsNeverShorterThanAllButAWord) {
   }
 }
 
-// A number and the one a whole window later have the same bit.
+// Numbers that differ by a whole window share a bit.
 TEST_F(ReplayWindowTest, AWindowLaterNothingIsLeftOfANumber) {
   for (std::uint64_t number = 1; number <= kAll; number += 7) commit(number);
   for (std::uint64_t number = kAll + 1; number <= 2 * kAll; ++number) {

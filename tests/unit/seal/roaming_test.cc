@@ -20,12 +20,12 @@ NetworkAddress address_at(std::uint8_t host, std::uint16_t port = 7000) {
   return address;
 }
 
-// One process, whose peer answers challenges at the addresses where it lives, a round trip later.
+// One process with a peer that answers challenges at its `homes_`, a round trip later.
 class RoamingTest : public ::testing::Test {
  protected:
   void meet(std::vector<NetworkAddress> candidates) { roaming_.meet(now_, 0, candidates); }
 
-  // Makes a datagram of the peer arrive.
+  // Lets a datagram of the peer arrive from `source`.
   void hear(const NetworkAddress& source, bool newest = true, std::size_t bytes = 100) {
     roaming_.on_opened(now_, 0, source, bytes, newest);
   }
@@ -43,7 +43,7 @@ class RoamingTest : public ::testing::Test {
     }
     while (const auto move = roaming_.poll_move()) moves_.push_back(*move);
   }
-  // Address from which the peer's answer to a challenge at `home` comes.
+  // Returns the address from which the peer answers a challenge to `home`.
   virtual NetworkAddress reply_from(const NetworkAddress& home) { return home; }
 
   void run(Duration time) {
@@ -130,8 +130,8 @@ TEST_F(RoamingTest, WhatIsOvertakenStartsNothing) {
   EXPECT_TRUE(moves_.empty());
 }
 
-// An attacker copies each datagram and is faster than the network. He also forwards the challenges
-// that he gets, and the answers to them.
+// An attacker copies each datagram, and his copies are faster. He also forwards challenges to him,
+// and their answers.
 TEST_F(RoamingTest, WhoeverCopiesDatagramsTakesNoTrafficAway) {
   homes_ = {address_at(1), address_at(66)};  // datagrams to 66 reach the peer, too
   meet({address_at(1)});
@@ -146,7 +146,7 @@ TEST_F(RoamingTest, WhoeverCopiesDatagramsTakesNoTrafficAway) {
   EXPECT_LE(roaming_.counters().refused, 12u);  // once a second
 }
 
-// The network lost the challenges of the present address. So traffic moves away, and comes back.
+// Challenges to the present address were lost. So traffic moves away, and must come back.
 TEST_F(RoamingTest, TrafficGoesBackWhenTheFormerAddressAnswers) {
   homes_ = {address_at(1), address_at(66)};
   meet({address_at(1)});
@@ -178,7 +178,7 @@ TEST_F(RoamingTest, AnAddressThatDoesNotAnswerGetsThreeTimesWhatItSent) {
   EXPECT_TRUE(moves_.empty());
 }
 
-// Answers count, too.
+// This process's own answers count towards that limit, too.
 TEST_F(RoamingTest, AnAddressThatOnlyAsksGetsThreeTimesWhatItSent) {
   homes_ = {address_at(1)};
   meet({address_at(1)});
@@ -190,7 +190,7 @@ TEST_F(RoamingTest, AnAddressThatOnlyAsksGetsThreeTimesWhatItSent) {
   EXPECT_EQ((bytes_[{2, 7000}]), 180u);
 }
 
-// The answer must come from where the challenge went: otherwise a process that sees the challenge
+// An answer must come from the challenged address; otherwise a process that sees the challenge
 // elsewhere could prove another process's address.
 class ElsewhereTest : public RoamingTest {
   NetworkAddress reply_from(const NetworkAddress& home) override {
@@ -219,7 +219,7 @@ TEST_F(RoamingTest, OfCandidatesTheOneThatAnswersIsTaken) {
   EXPECT_LE(sent(address_at(2)), 8);
 }
 
-// This is before any address has answered, and the copier's answers are the first.
+// The attacker copies from the start, so his answers are the first.
 TEST_F(RoamingTest, WhoeverCopiesFromTheStartTakesNoTrafficAway) {
   homes_ = {address_at(66)};
   meet({address_at(1), address_at(2)});
@@ -271,7 +271,7 @@ TEST_F(RoamingTest, OthersAreToldWhereAPeerWasFound) {
   }
 }
 
-// The second process to move could not be told of the first one while its own address was unknown.
+// Process 1 could not be told of process 0's move while its own address was unknown.
 TEST_F(RoamingTest, OfTwoThatMoveTheSecondIsToldOfTheFirst) {
   homes_ = {address_at(1), address_at(10)};
   roaming_.meet(now_, 0, std::array{address_at(1)}, 0xAA);
@@ -330,8 +330,7 @@ TEST_F(RoamingTest, OneSecondOfSilenceIsBrokenWhileOperationsAreOpen) {
   EXPECT_LE(sent(address_at(1)) - before, 7);
 }
 
-// A silent peer is no reason to leave its address: it may have nothing open. It is asked, and
-// answers.
+// A silent peer may just have nothing open. So its address is asked, and kept if it answers.
 TEST_F(RoamingTest, APeerThatOnlyAnswersIsAskedAndStays) {
   homes_ = {address_at(1)};
   meet({address_at(1)});

@@ -77,8 +77,8 @@ std::vector<CallKind> CoreRun::calls() const {
 
 void CoreRun::fill(std::uint32_t rank) {
   RankState& state = ranks_[rank];
-  // One hash for each round, and a multiplicative sequence from there. A hash for each element took
-  // most of these tests' time under sanitizers.
+  // Only each round's first value is hashed, and a multiplicative sequence gives the others. A hash
+  // for each element took most of these tests' time under sanitizers.
   std::uint64_t bits = keyed_hash(seed_, 0, rank, state.round, 0);
   for (float& value : state.gradient) {
     value = static_cast<float>(to_unit(bits)) - 0.25f;

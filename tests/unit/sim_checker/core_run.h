@@ -1,5 +1,5 @@
-// The shipping core at every rank of a simulated network, watched by the checkers through an
-// observer that can be made to lie. The checkers then see what a broken core would show.
+// Runs the library's core at every rank of a simulated network, watched by the checkers. The
+// observer between can lie to them, so that they see what a broken core would show.
 #pragma once
 
 #include <functional>
@@ -17,9 +17,9 @@ namespace leeway::sim {
 
 scenario::Scenario scenario_of(const std::string& text);
 
-// Changes that make checkers hear something other than the truth.
+// Changes to what the checkers hear.
 struct Lies {
-  // How often a datagram is reported to the checkers; 1 is the truth.
+  // Returns how often the checkers hear of a datagram; the truth is 1.
   std::function<int(std::uint32_t rank, std::uint32_t from, ByteSpan datagram)> copies;
   // Changes a datagram before the checkers see it.
   std::function<void(std::uint32_t rank, std::vector<std::byte>& datagram)> datagram;
@@ -27,8 +27,7 @@ struct Lies {
   std::function<void(std::uint32_t rank, const Call& call, CallResult& result,
                      CollectiveReport& report, std::span<float> values)>
       outcome;
-  // Changes a packet of the network before the checkers see it. Returns false if they are not to
-  // see it at all.
+  // Changes a packet of the network before the checkers see it. Returns false to hide it.
   std::function<bool(PacketStep step, Packet& packet)> packet;
   Duration delay_of_return{0};
 };
@@ -37,13 +36,13 @@ class CoreRun final : private CoreObserver, private PacketObserver, private Endp
  public:
   CoreRun(const std::string& text, std::uint64_t seed, Lies lies = {});
 
-  // Runs to the end of the scenario's rounds. Returns the records of i1 to i17.
+  // Runs all rounds of the scenario. Returns the records of i1 to i17.
   std::vector<CheckRecord> run();
 
   Checkers& checkers() { return *checkers_; }
   Endpoints& endpoints() { return *core_; }
   Network& network() { return *network_; }
-  // Replicas request blocks that would become too old.
+  // Makes replicas request blocks that would become too old.
   bool refresh_old = true;
   // Pauses one rank.
   void pause(std::uint32_t rank, Instant from, Instant until);
@@ -92,9 +91,9 @@ class CoreRun final : private CoreObserver, private PacketObserver, private Endp
   std::vector<RankState> ranks_;
 };
 
-// The record of one invariant.
+// Returns the record of one invariant.
 const CheckRecord& record_of(const std::vector<CheckRecord>& records, const std::string& id);
-// The ids of the invariants that failed, "i3 i5", and the text of the first.
+// Returns the ids of the invariants that failed, "i3 i5", and the text of the first.
 std::string failed(const std::vector<CheckRecord>& records);
 
 }  // namespace leeway::sim

@@ -1,4 +1,4 @@
-// The checkers find a broken core, and name the invariant that is broken.
+// The checkers must find a broken core, and name the broken invariant.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -17,7 +17,7 @@ constexpr const char* kLossy =
     "ranks: 3 rounds: 6 operation { bytes: 40000 } link { delay_ms { fixed: 0.5 } loss { random { "
     "p: 0.1 } } }";
 
-// The ids of what failed, without the text.
+// Returns the ids of what failed, without the text.
 std::string broken(const std::vector<CheckRecord>& records) {
   const std::string text = failed(records);
   return text.substr(0, text.find(':'));
@@ -111,7 +111,7 @@ TEST(Reduction, FindsASumThatIsOffByOneBit) {
 }
 
 TEST(Reduction, FindsAReportThatLeavesOutASender) {
-  // One contribution more than the checkers saw: the sum and the ledger no longer agree.
+  // The core used a contribution that the checkers did not see, so sum and ledger disagree.
   EXPECT_EQ(broken(kClean, {.copies =
                                 [](std::uint32_t rank, std::uint32_t from, ByteSpan datagram) {
                                   return rank == 1 && from == 0 &&
@@ -122,7 +122,7 @@ TEST(Reduction, FindsAReportThatLeavesOutASender) {
             "i2 i3 i5");
 }
 
-// A datagram under another index, with a good checksum.
+// Gives a datagram another packet index, with a right checksum.
 void move_packet(std::vector<std::byte>& datagram, std::uint32_t from, std::uint32_t to) {
   wire::Prefix prefix;
   wire::DataHeader header;
@@ -227,7 +227,8 @@ TEST(Report, FindsAgreementThatIsNone) {
 }
 
 TEST(Report, FindsACallThatIsReportedTooEarly) {
-  // The last packets of a sender were under way, and nothing was lost, but the call is over.
+  // The checkers do not see the last packet of a sender, so the call seems to end too early without
+  // loss.
   Lies lies = row_of([](PeerReport& row) { row.arrived -= 1; });
   lies.copies = [](std::uint32_t rank, std::uint32_t from, ByteSpan datagram) {
     wire::DataHeader header;
@@ -241,7 +242,7 @@ TEST(Report, FindsACallThatIsReportedTooEarly) {
 }
 
 TEST(Report, FindsARoundNumberUsedTwice) {
-  // Data of the engine's third call arrive under the number of its second.
+  // Data of the engine's third call arrive under the number of the second call.
   const auto reuse = [](std::uint32_t, std::vector<std::byte>& datagram) {
     wire::Prefix prefix;
     wire::DataHeader header;
@@ -272,7 +273,8 @@ TEST(Agreement, FindsARankThatHoldsAnotherResult) {
 }
 
 TEST(Agreement, FindsMissingPiecesThatAreNotZero) {
-  // The spread is exact, but its owner is silent for longer than the call lasts.
+  // The spread is exact, but rank 0 is paused for longer than the call lasts, so pieces are
+  // missing.
   CoreRun run(
       "ranks: 3 rounds: 1 operation { bytes: 40000 delivery { deadline_ms: 20 } } link { "
       "delay_ms { fixed: 0.5 } } pause { rank: 0 for_ms: 1 }",

@@ -1,4 +1,4 @@
-// Checks that need no core. Each is fed by hand, with events that it must accept and events that it
+// Tests single checkers without a core. They are fed by hand with events that they must accept or
 // must not.
 #include <gtest/gtest.h>
 
@@ -156,8 +156,7 @@ struct Pair {
 
 // ---- I3
 
-// Calls of two ranks on their way through the book. Rank 0 sends and rank 1 receives, all at one
-// time.
+// Feeds calls of two ranks to the ledger book, all at one time. Rank 0 sends and rank 1 receives.
 class TwoRanks {
  public:
   static constexpr std::size_t kPackets = 3;
@@ -213,14 +212,13 @@ TEST(LedgerBook, ReadsWhatWaitedByPlace) {
   ranks.submit(1);
   EXPECT_EQ(ranks.flow(first).distinct, 3u);
   ranks.book.close(1, true);
-  // The first two take a place each. The third one is held, and a copy of it takes no further
-  // place.
+  // The first two packets take a place each. The third is held, and a copy of it takes no place.
   for (std::uint32_t index = 0; index < 3; ++index) ranks.data(1, index);
   ranks.book.pumped(1);
   ranks.submit(1);
   EXPECT_EQ(ranks.flow(second).copies, 3u);
-  // The call is over after two of the three. Packets that come before the book is asked do not
-  // change that.
+  // The call ends after two of the three packets. Packets that come before the book is asked must
+  // not change that.
   ranks.data(1, 1);
   ASSERT_TRUE(ranks.book.take_back(1, 2));
   EXPECT_EQ(ranks.flow(second).copies, 2u);
@@ -279,8 +277,9 @@ TEST(Departures, PromiseNothingWhoeverLeavesAtOnceOrHasServedForFourSeconds) {
 
 // ---- I6
 
-// Ages after two broadcasts in a row: in the first no packet came; in the second all came after the
-// END, and one was late. `changed`: the rank holds other values than the owner sent.
+// Returns failures of ages after two broadcasts in a row: in the first no packet came, and in the
+// second all came after the END, one of them late. If `changed`, the rank holds other values than
+// the owner sent.
 std::uint64_t age_failures(bool changed) {
   TwoRanks ranks(collective::OperationKind::replica_broadcast);
   Check check = made();
@@ -337,8 +336,8 @@ CheckRecord biased_by(double shift) {
   std::vector<float> result(reference.size());
   for (std::uint32_t round = 0; round < 100; ++round) {
     for (std::uint32_t i = 0; i < result.size(); ++i) {
-      // Uniform within 1 of the reference: a packet's mean has the standard deviation 0.058, the
-      // mean of all packets 0.00058.
+      // Results are uniform within 1 of the reference. A packet's mean has the standard deviation
+      // 0.058, and the mean of all packets 0.00058.
       const double noise = 2.0 * to_unit(keyed_hash(7, i, 0, round, 0)) - 1.0;
       result[i] = static_cast<float>(reference[i] + noise + shift);
     }
@@ -382,7 +381,7 @@ TEST(NetworkTraits, KnowWhatKeepsTheOrder) {
   EXPECT_FALSE(keeps("operation { inject: \"loss=0.1\" }"));
 }
 
-// Seed 43432 of the swarm: a ring of 16 whose hops lose 28.8 % each lost all 39 good-byes of a
+// In seed 43432 of the swarm, a ring of 16 whose hops lose 28.8 % each lost all 39 good-byes of a
 // rank.
 TEST(NetworkTraits, KnowWhereAllGoodbyesMayBeLost) {
   const auto loses = [](const std::string& text) { return may_lose_goodbyes(scenario_of(text)); };
@@ -391,11 +390,11 @@ TEST(NetworkTraits, KnowWhereAllGoodbyesMayBeLost) {
   EXPECT_FALSE(loses("ranks: 4 topology { ring {} } " + link));
   EXPECT_FALSE(loses("ranks: 16 topology { mesh {} } " + link));
   EXPECT_FALSE(loses("ranks: 16 topology { ring {} }"));
-  // Seed 37216: 93 good-byes and all answers for a minute
+  // In seed 37216, 93 good-byes and all answers were lost for a minute.
   EXPECT_TRUE(loses("ranks: 4 link { loss { bursts { p: 0.209 burst: 27 } } }"));
 }
 
-// Seed 38275 of the swarm: a burst took 43 datagrams in a row, all probes among them.
+// In seed 38275 of the swarm, a burst took 43 datagrams in a row, all probes among them.
 TEST(NetworkTraits, KnowWhatMaySilenceARank) {
   const auto silences = [](const std::string& text) {
     return may_silence(scenario_of("ranks: 3 " + text));

@@ -1,4 +1,4 @@
-// The unchanged core breaks no invariant, and every invariant that applies is checked.
+// The unchanged core must break no invariant, and every invariant that applies must be checked.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -91,8 +91,8 @@ TEST(TruthfulCore, IsCutByItsDeadline) {
   EXPECT_EQ(failed(records), "");
 }
 
-// A rank may be heard only after the owner's deadline for its half. The owner then does not know
-// its weight.
+// A rank may be heard only after the owner's deadline for its half, so the owner does not know the
+// rank's weight.
 TEST(TruthfulCore, KnowsNoWeightThatCameTooLate) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const auto records =

@@ -1,4 +1,4 @@
-// Runs that take no time and whose figures follow from scenario and seed.
+// Runs that take no time. Their figures are functions of scenario and seed.
 #pragma once
 
 #include <string>

@@ -12,7 +12,7 @@ class OutputFolderTest : public testing::Test {
   Status open_status(const std::string& scenario, Existing existing) {
     return OutputFolder::open(folder_ / "out", scenario, existing).status();
   }
-  // Makes a folder as after a command that finished one run.
+  // Makes a folder as a command that finished one run leaves it.
   void fill() {
     const auto out = OutputFolder::open(folder_ / "out", "ranks: 4", Existing::refuse);
     ASSERT_TRUE(out.ok());

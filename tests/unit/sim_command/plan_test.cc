@@ -103,7 +103,7 @@ TEST_F(MakePlan, FilesInSettingsAndSweepsLieBesideTheScenario) {
   EXPECT_FALSE(make_plan(arguments).ok());
 }
 
-// Calls that the library refuses under any network must not become results of a run.
+// Calls that the library refuses in any network must not become results of a run.
 TEST_F(MakePlan, CallsThatTheLibraryRefusesAreRefusedBeforeAnyRun) {
   const std::pair<const char*, const char*> cases[] = {
       {"operation { kind: all_gather delivery { kind: best_effort } }", "all_gather: delivery"},

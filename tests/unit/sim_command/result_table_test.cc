@@ -21,7 +21,7 @@ std::vector<sim::CellRecord> two_cells() {
 }
 
 TEST(ResultTable, ARowACellWithMeanAndStandardErrorOverSeeds) {
-  // Medians 3 and 5: mean 4, deviation sqrt(2), standard error 1.
+  // The medians are 3 and 5, so the mean is 4, the deviation sqrt(2), and the standard error 1.
   EXPECT_EQ(result_table({}, two_cells()),
             "  link[0]\n"
             "rate_mbps  runs  round_ms.p50       loss\n"

@@ -125,7 +125,7 @@ TEST_F(RunAll, RoundsAreTold) {
   EXPECT_EQ(recorder_.rounds, 10u);
 }
 
-// 40 rounds of 50 ms a run: the forecast stops its tries early and is about right.
+// A run has 40 rounds of 50 ms, so the forecast must end its trial run early and be about right.
 TEST_F(RunAll, TheForecastComesFirstAndCostsNoRun) {
   class Listener : public Recorder {
    public:

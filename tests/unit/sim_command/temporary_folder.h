@@ -1,4 +1,4 @@
-// A folder of its own for a test case, gone afterwards.
+// A folder for one test case, deleted afterwards.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -11,15 +11,15 @@ using namespace std::chrono_literals;
 
 constexpr std::uint32_t kMicroBatches = 3;
 
-// A group in which rank 1 needs four times as long for its last micro-batch in every step. The
-// forward pass takes a quarter of a micro-batch.
+// A group in which rank 1's last micro-batch takes four times as long in every step. The forward
+// pass is a quarter of a micro-batch.
 class Group {
  public:
   explicit Group(const AutoThresholdOptions& options)
       : threshold_(options),
         gates_(options.ranks, budget::StepGate({.micro_batches = kMicroBatches})) {}
 
-  // Makes a step and returns the thresholds in force. Ranks from `living` on take no part.
+  // Makes a step and returns the thresholds in force. Only ranks below `living` take part.
   std::vector<Duration> step(std::uint32_t living = 2, Duration last = 40ms) {
     std::vector<Duration> in_force;
     Duration longest{0};
@@ -71,7 +71,7 @@ TEST(AutoThreshold, ComesIntoForceSomeRoundsAfterItsWindow) {
   for (std::size_t round = 0; round < 7; ++round) {
     EXPECT_EQ(thresholds[round], budget::kNoThreshold) << round;
   }
-  // The least candidate, at which rank 1 gives up its last micro-batch after the forward pass.
+  // This is the least candidate: rank 1 gives up its last micro-batch after the forward pass.
   EXPECT_EQ(thresholds[7], 30ms);
   EXPECT_EQ(thresholds[8], thresholds[7]);
   ASSERT_NE(group.choice(), nullptr);

@@ -95,7 +95,7 @@ TEST(BudgetedCompute, DrawsTheSameTimesWhateverItDrops) {
 }
 
 TEST(BudgetedCompute, FindsAThresholdAfterItsWindow) {
-  // 200 ranks wait for the slowest one, so a single rank can save only little.
+  // 200 ranks wait for the slowest, so one rank that is never stopped hides most of the gain.
   constexpr std::uint32_t kRanks = 200;
   BudgetedCompute compute(options_of("micro_batch_ms: 300 warm_up_rounds: 2 threshold_auto { "
                                      "window_rounds: 10 adopt_after_rounds: 3 }"),

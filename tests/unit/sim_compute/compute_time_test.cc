@@ -73,7 +73,7 @@ TEST(ComputeTimes, HeavyTailIsParetos) {
   constexpr std::uint32_t kRounds = 100'000;
   const auto ns = draws(times, 0, kRounds);
   EXPECT_GE(*std::min_element(ns.begin(), ns.end()), 10 * kMs);
-  // P(above 10 minima) = 1 %.
+  // A time exceeds 10 minima with a probability of 1 %.
   const auto above = std::count_if(ns.begin(), ns.end(), [](auto t) { return t > 100 * kMs; });
   EXPECT_NEAR(static_cast<double>(above), 1000, 4 * std::sqrt(990.0));
 }
@@ -93,7 +93,7 @@ TEST(ComputeTimes, ATraceThatCannotBeReadIsAnError) {
             std::string("/nowhere/t.txt: cannot be read: No such file or directory"));
 }
 
-// Contributions of both kinds are averaged with each other.
+// Contributions of both kinds of rank are averaged, so their weights must be comparable.
 TEST(ComputeTimes, ARankThatWorksInOnePieceWeighsAsMuchAsAllMicroBatches) {
   ComputeTimes times = times_of(
       "compute { drop_compute { micro_batch_ms: 10 micro_batches: 8 factor: 0 threshold_ms: 55 } }"

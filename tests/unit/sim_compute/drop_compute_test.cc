@@ -57,7 +57,7 @@ TEST(DropComputeLevel, FollowsTheWeights) {
     const double expected = kDraws * weight(level) / total;
     chi_square += std::pow(count[level] - expected, 2) / expected;
   }
-  // 998 degrees of freedom: deviation sqrt(2 * 998) = 45.
+  // Chi-square has 998 degrees of freedom, so its deviation is sqrt(2 * 998) = 45.
   EXPECT_NEAR(chi_square, 998, 4 * 45);
 }
 
@@ -78,7 +78,8 @@ TEST(DropComputeDraw, OfAStepHasItsMeanAndVariance) {
     sum += ms;
     square += ms * ms;
   }
-  // 12 micro-batches of 10 ms, each prolonged by half of a multiplier of mean 1, variance 1.35.
+  // There are 12 micro-batches of 10 ms, each longer by half of a multiplier with mean 1 and
+  // variance 1.35.
   const double variance = 12 * 100 * 0.25 * 1.35;
   EXPECT_NEAR(sum / kDraws, 180, 4 * std::sqrt(variance / kDraws));
   EXPECT_NEAR(square / kDraws - std::pow(sum / kDraws, 2), variance, 0.05 * variance);

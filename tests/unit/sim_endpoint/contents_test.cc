@@ -1,5 +1,5 @@
-// Runs without contents equal the runs with them: the same datagrams, of the same lengths, at the
-// same times, and the same counts for callers. A trace hash is over every step of every packet.
+// Runs without contents must equal runs with them: in datagrams, lengths, times and callers'
+// counts. A trace hash covers every step of every packet.
 #include <string>
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Deadlines, pauses and deaths of ranks, and calls that are still served after their end. The
+// Tests deadlines, pauses and deaths of ranks, and calls that are served after their end. The
 // library's core runs at every rank.
 
 #include <string>
@@ -85,7 +85,8 @@ TEST(CoreEndpointsRounds, EveryCallIsToldOnceAndConfirmedInTheEnd) {
   EXPECT_TRUE(group.endpoints().idle());
 }
 
-// A re-encoded result outlives its call: callers go on, and still answer ranks that lack something.
+// Re-encoded results are kept after a call ends. So callers go on while ranks that lack something
+// are still answered.
 TEST(CoreEndpointsRounds, EarlierCallsAreRepairedWhileTheNextRuns) {
   scenario::Scenario scenario =
       group_of(5, "kind: exact deadline_ms: 5000", "loss { random { p: 0.2 } }");

@@ -1,4 +1,4 @@
-// A group of shipping cores over a simulated network, driven until every call is done.
+// A group of the library's cores over a simulated network, driven until every call is done.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ inline scenario::Scenario scenario_of(const std::string& text) {
   return *scenario;
 }
 
-// Sums of some rounds, over all ranks.
+// Sums over all ranks of some rounds.
 struct Tally {
   std::uint64_t expected = 0;
   std::uint64_t arrived = 0;
@@ -103,7 +103,8 @@ class Group final : public Endpoints::Client {
     }
   }
 
-  // `kind` is one that the scenario's operation makes. All ranks submit together, `rounds` times.
+  // Submits `rounds` calls of `kind`, one of those that the scenario's operation makes, on all
+  // ranks together.
   Tally run_rounds(CallKind kind, std::uint32_t rounds) {
     Tally tally;
     for (std::uint32_t round = 0; round < rounds; ++round) {

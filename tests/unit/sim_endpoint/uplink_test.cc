@@ -11,7 +11,7 @@
 namespace leeway::sim {
 namespace {
 
-// A byte takes a nanosecond.
+// A line on which a byte takes a nanosecond.
 class Line {
  public:
   explicit Line(const std::string& queue)
@@ -63,7 +63,7 @@ TEST(Uplink, OnceFullTakesNothingBeforeHalfIsGone) {
   EXPECT_TRUE(line.has_room(half));
 }
 
-// Other senders, such as cross traffic, use the line, too.
+// Cross traffic and other senders use the same line, so it may be full again.
 TEST(Uplink, WaitsOnWhenTheLineFilledUpMeanwhile) {
   Line line("queue { bytes: 1000000 }");
   line.send(0, kRoom + 1000);

@@ -14,7 +14,7 @@
 namespace leeway::sim {
 namespace {
 
-// Gives the same events to an EventQueue and to an ordered map, and compares all their answers.
+// Gives the same events to an EventQueue and to an ordered map, and compares all answers.
 class Comparison {
  public:
   explicit Comparison(std::uint64_t seed) : random(seed, 0, Purpose::workload) {}
@@ -72,7 +72,7 @@ class Comparison {
 
 using Delay = std::function<std::int64_t(RandomStream&)>;
 
-// Fills up to `pending` events, then replaces each popped one, then drains.
+// Fills up to `pending` events, then pushes one for each popped, then drains.
 void hold(std::uint64_t seed, int pending, int steps, const Delay& delay) {
   Comparison run(seed);
   for (int i = 0; i < pending; ++i) run.push_after(delay(run.random));
@@ -83,7 +83,7 @@ void hold(std::uint64_t seed, int pending, int steps, const Delay& delay) {
   run.drain();
 }
 
-// Delays of up to 2^48 ns: thousands of them stay within the clock's range.
+// Draws a delay of up to 2^48 ns, so that the sum of thousands stays within the clock's range.
 std::int64_t of_any_magnitude(RandomStream& random) {
   return static_cast<std::int64_t>(random.u64() >> (16 + random.below(48)));
 }
@@ -180,8 +180,7 @@ TEST(EventQueuePop, LeavesEverythingAloneWhenNothingIsPending) {
   EXPECT_EQ(queue.now(), Instant{0});
 }
 
-// A caller with a real clock looks in now and then, and pushes events that come before those
-// already pending.
+// A caller with a real clock looks now and then, and pushes events before those already pending.
 TEST(EventQueuePopUntil, GivesWhatIsDueAndLeavesTheTimeBetweenOpen) {
   EventQueue queue;
   RandomStream random(12, 0, Purpose::workload);

@@ -8,7 +8,7 @@
 namespace leeway::sim {
 namespace {
 
-// q^k by repeated multiplication: the definition that the powers of two shorten.
+// Computes q^k by repeated multiplication, for comparison with powers of two.
 std::uint64_t slow_power(Probability success, int k) {
   std::uint64_t power = kOneF63;
   for (int i = 0; i < k; ++i) power = multiply_f63(power, success.complement().f63());
@@ -49,7 +49,7 @@ TEST(GeometricDistanceInvert, FollowsTheLogarithmForRareSuccesses) {
     for (const double u : {0.9, 0.5, 0.01, 1e-9, 1e-15}) {
       const double k = static_cast<double>(distance.invert(static_cast<std::uint64_t>(u * 0x1p63)));
       const double exact = std::log(u) / std::log1p(-p);
-      // The error of the rate's own rounding, and that of q^k compared with u.
+      // The error has two parts: from rounding the rate, and from comparing q^k with u.
       const double rounding = exact * 0x1p-62 / p + 4 * 0x1p-63 / (u * p);
       EXPECT_NEAR(k, exact, 1 + rounding) << p << " " << u;
     }
@@ -71,7 +71,7 @@ TEST(GeometricDistanceDraw, HasTheMeanAndSpreadOfTheLaw) {
     }
     const double variance = q / (p * p);
     EXPECT_NEAR(sum / kDraws, 0, 4 * std::sqrt(variance / kDraws)) << p;
-    // Excess kurtosis of the law is 6 + p^2 / q.
+    // The law has the excess kurtosis 6 + p^2 / q.
     const double deviation = variance * std::sqrt((8 + p * p / q) / kDraws);
     EXPECT_NEAR(squares / kDraws, variance, 4 * deviation) << p;
   }

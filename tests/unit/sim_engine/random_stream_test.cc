@@ -11,15 +11,14 @@
 namespace leeway::sim {
 namespace {
 
-// Sum of (observed - expected)^2 / expected over equally likely cells.
+// Returns the sum of (observed - expected)^2 / expected over equally likely cells.
 double chi_squared(const std::vector<int>& counts, double expected) {
   double sum = 0;
   for (const int count : counts) sum += (count - expected) * (count - expected) / expected;
   return sum;
 }
 
-// Chi-squared with k degrees of freedom has mean k and variance 2k. A test fails at this many
-// sigmas above.
+// Chi-squared with k degrees of freedom has mean k and variance 2k. The limit is four sigmas above.
 double chi_squared_limit(double degrees) {
   return degrees + 4 * std::sqrt(2 * degrees);
 }
@@ -96,7 +95,8 @@ TEST(RandomStreamBelow, IsUniform) {
   }
 }
 
-// Without refusing draws, a bound of 3/4 of the range takes every third value twice as often.
+// If no draws were refused, a bound of 3/4 of the range would make every third value twice as
+// frequent.
 TEST(RandomStreamBelow, HasNoBiasForBoundsNearTheRange) {
   RandomStream stream(5, 0, Purpose::swarm);
   for (const std::uint64_t n : {std::uint64_t{3} << 30, std::uint64_t{3} << 62}) {

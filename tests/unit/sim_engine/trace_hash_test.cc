@@ -42,7 +42,7 @@ TEST(TraceHash, DependsOnTheOrderOfRecords) {
   EXPECT_NE(a.value(), b.value());
 }
 
-// The same eight words in a row, divided into records differently.
+// Both hashes get the same eight words, divided into records differently.
 TEST(TraceHash, DependsOnWhereARecordEnds) {
   TraceHash a;
   a.add({1}, 0, 2, 3, 4);
@@ -64,7 +64,7 @@ TEST(TraceHash, FlipsHalfTheBitsWhenOneBitChanges) {
     b.add({i}, 1, 1, std::uint64_t{1} << i % 64);
     flipped += std::popcount(a.value() ^ b.value());
   }
-  // Mean and deviation of 64 * kTrials fair bits; five standard errors.
+  // Counts fair bits, 64 for each trial. The tolerance is five standard errors.
   EXPECT_NEAR(flipped, 32.0 * kTrials, 5 * std::sqrt(16.0 * kTrials));
 }
 

@@ -19,8 +19,8 @@ std::vector<double> sorted_draws(int count, const std::function<std::int64_t()>&
   return draws;
 }
 
-// Kolmogorov-Smirnov distance between a sorted sample and a distribution, times sqrt(n). It is
-// above 2.2 with probability 2 exp(-2 * 2.2^2) = 1.2e-4, which is 3.8 sigma.
+// Returns the Kolmogorov-Smirnov distance between a sorted sample and a distribution, times
+// sqrt(n). It is above 2.2 with probability 2 exp(-2 * 2.2^2) = 1.2e-4, which is 3.8 sigma.
 double distance(const std::vector<double>& sorted, const std::function<double(double)>& law) {
   const auto n = static_cast<double>(sorted.size());
   double most = 0;
@@ -38,7 +38,7 @@ double normal_law(double z) {
   return std::erfc(-z / std::sqrt(2.0)) / 2;
 }
 
-// Equal to 60-digit arithmetic on the same Philox words, but for the stated errors.
+// The values are those of 60-digit arithmetic on the same Philox words, but for the stated errors.
 TEST(Variates, GiveTheGoldenDraws) {
   RandomStream stream(1, 2, Purpose::compute);
   EXPECT_EQ(exponential(stream, kMs), 2'590'748);
@@ -65,7 +65,7 @@ TEST(Exponential, IsRoundedToTheNearestNanosecond) {
   EXPECT_NEAR(zeros, kDraws * p, 4 * std::sqrt(kDraws * p * (1 - p)));
 }
 
-// Reaches beyond a table of 4096 quantiles, which ends at 9 means.
+// The bound lies beyond a table of 4096 quantiles, which would end at 9 means.
 TEST(Exponential, KeepsItsTail) {
   RandomStream stream(3, 0, Purpose::delay);
   constexpr int kMany = 1'000'000;

@@ -18,7 +18,7 @@ std::vector<float> gradient_of(int round, float shift = 0) {
   return gradient;
 }
 
-// A rank by itself, as in `leeway train`.
+// A rank that trains alone, as in `leeway train`.
 struct Alone {
   std::vector<float> parameters = std::vector<float>(kElements, 1);
   train::ShardedAdam adam{kElements};
@@ -72,8 +72,7 @@ TEST(GptOptimizer, ARankWithOtherParametersGoesItsOwnWay) {
   EXPECT_EQ(optimizer.steps_computed(), 10u);
 }
 
-// Equal gradients and parameters do not make ranks equal: one has error feedback, and the other
-// does not.
+// Ranks with equal gradients and parameters may still differ: only one has error feedback.
 TEST(GptOptimizer, AStateOfItsOwnIsNotShared) {
   GptOptimizer optimizer(2);
   std::vector<float> first(kElements, 1), second(kElements, 1);

@@ -46,7 +46,7 @@ class GptWorkloadTest : public testing::Test {
   static train::Corpus corpus() { return *train::Corpus::from_text("test", text()); }
   static void SetUpTestSuite() { train::use_one_compute_thread(); }
 
-  // Runs a round of all ranks, in which each one steps with the exact average.
+  // Runs a round in which each rank steps with the exact average.
   void round(std::uint32_t number) {
     std::vector<float> mean(workload_.elements()), gradient(workload_.elements());
     for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
@@ -107,13 +107,13 @@ TEST_F(GptWorkloadTest, LossIsKnownAfterTheLastRoundOnly) {
   round(0);
   EXPECT_TRUE(std::isnan(workload_.loss(0)));
   round(options_.rounds - 1);
-  // All replicas are equal, so one of them scores all windows with the same result as all together.
+  // All replicas are equal, so one replica must score all windows like all of them together.
   EXPECT_NEAR(workload_.loss(0), value_of("workload.perplexity"), 1e-6 * workload_.loss(0));
 }
 
 TEST_F(GptWorkloadTest, EveryRankScoresWithItsOwnReplica) {
   const double before = value_of("workload.perplexity");
-  // All characters are equally likely, so the perplexity is the size of the vocabulary.
+  // Rank 2 now predicts all characters equally likely, so its perplexity is the vocabulary's size.
   for (float& x : workload_.parameters(2)) x = 0;
   const double vocabulary = corpus_.vocabulary();
   const auto count = [&](int rank) {
@@ -123,7 +123,7 @@ TEST_F(GptWorkloadTest, EveryRankScoresWithItsOwnReplica) {
   const double windows = count(0) + count(1) + count(2);
   const double share = count(2) / windows;
   const double after = value_of("workload.perplexity");
-  // Initial logits are near zero, too, so the ranks' shares differ little.
+  // Initial logits are also near zero, so the ranks' parts differ little.
   EXPECT_NEAR(std::log(after), (1 - share) * std::log(before) + share * std::log(vocabulary), 0.02);
   EXPECT_NE(after, before);
 }

@@ -20,7 +20,8 @@ using testing::kMs;
 constexpr std::int64_t kTarget = 5 * kMs;
 constexpr std::int64_t kInterval = 100 * kMs;
 
-// Times in ms of the packets that are hit if one is dequeued every ms after a constant wait.
+// Returns the times in ms of the packets that CoDel hits, if one is dequeued every ms after the
+// same wait.
 std::vector<std::int64_t> hits(std::int64_t sojourn_ns, int packets, bool mark) {
   Codel codel(kTarget, kInterval, 0);
   std::vector<std::int64_t> times;
@@ -34,8 +35,8 @@ TEST(Codel, SparesAQueueBelowItsTarget) {
   EXPECT_TRUE(hits(kTarget - 1, 1000, false).empty());
 }
 
-// The first hit comes after one interval, then others at intervals of 100 / sqrt(count) ms: +100,
-// +70.7, +57.7, +50, ...; packets come at whole ms.
+// The first hit comes after one interval, and the next at intervals of 100 / sqrt(count) ms: +100,
+// +70.7, +57.7, +50, .... Packets come at whole ms.
 TEST(Codel, HitsAtTheIntervalsOfTheControlLaw) {
   EXPECT_EQ(hits(kTarget, 500, true),
             (std::vector<std::int64_t>{100, 200, 271, 329, 379, 424, 464}));
@@ -73,7 +74,7 @@ TEST(Codel, TakesAFullPacketsTimeForATargetBelowIt) {
   EXPECT_TRUE(codel.hit(2 * kInterval, 12 * kMs, false));
 }
 
-// RFC 8289 section 5 literally: a queue, and a dequeue that drops from its head. Only the test on
+// RFC 8289, section 5, literally: a queue with a dequeue that drops from its head. Only the test on
 // the queue's bytes is left out, as link/codel.h says.
 class RfcQueue {
  public:
@@ -165,7 +166,7 @@ std::vector<RfcQueue::Packet> bursty_arrivals(std::uint64_t seed) {
   return packets;
 }
 
-// One byte a ns, so that every time is whole.
+// Sends one byte per ns, so that every time is whole.
 std::vector<std::optional<std::int64_t>> run_rfc(const std::vector<RfcQueue::Packet>& packets,
                                                  RfcQueue& queue) {
   std::vector<std::optional<std::int64_t>> departures(packets.size());
@@ -214,7 +215,8 @@ TEST(CodelQueue, DropsAndSendsWhatTheRfcsDequeueDoes) {
   }
 }
 
-// Packets of 10 ns wait 0, 10, 20, 30 ns: above the target since 10, one interval later is 30.
+// Packets of 10 ns wait 0, 10, 20 and 30 ns. The wait is above the target from 10 on, and one
+// interval later it is 30.
 TEST(CodelQueue, KeepsADroppedPacketUntilTheLineWouldHaveTakenIt) {
   Queue queue = Queue::make({.bits_per_second = 8'000'000'000,
                              .codel_target_ns = 10,

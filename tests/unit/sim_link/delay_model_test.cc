@@ -78,7 +78,7 @@ TEST(DelayModel, TakesANegativeDelayForNone) {
 }
 
 TEST(DelayModel, DrawsFromATableOfQuantiles) {
-  // A quarter of the delays each in 100..200, 200..1000, 1000..1000 and 1000..5000.
+  // A quarter of the delays lies in each of 100..200, 200..1000, 1000..1000 and 1000..5000.
   const DelayOptions options{
       .shape = DelayShape::table, .delay_ns = 7, .values_ns = {100, 200, 1000, 1000, 5000}};
   const auto all = delays(options, 1, 4000);
@@ -122,8 +122,8 @@ TEST(DelayModel, CorrelatesNeighboursAsNetemDoes) {
     }
     products.add(sum / 1999);
   }
-  // Variance 4/12 (1 - rho) / (1 + rho) of jitter squared, times rho; the floor to whole ns moves
-  // it by less than 1e-3.
+  // The variance is 4/12 (1 - rho) / (1 + rho) of the squared jitter, times rho. Flooring to whole
+  // ns moves it by less than 1e-3.
   EXPECT_NEAR(products.mean(), 1.0 / 9 * 0.5, kSigmas * products.standard_error() + 1e-3);
 }
 

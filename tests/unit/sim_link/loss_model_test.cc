@@ -12,7 +12,7 @@ LossModel model(std::vector<LossOptions> any_of, std::uint64_t seed = 1, std::ui
   return LossModel::make(any_of, seed, link).value();
 }
 
-// Fates of packets 0, 1, ... at time 0. '#' is lost, '.' is received.
+// Returns the fates of the first packets at time 0. '#' is lost, '.' is received.
 std::string fates(LossModel loss, int packets) {
   std::string text;
   for (int i = 0; i < packets; ++i) text += loss.lost(0, 100) ? '#' : '.';
@@ -71,13 +71,14 @@ TEST(LossModel, LosesWhatAnyOfSeveralLoses) {
   EXPECT_EQ(fates(model({EveryLoss{2}, EveryLoss{3}}), 6), ".###.#");
 }
 
-// netem: the good state's loss is drawn before it is left, so the first packet never is a bad one.
+// Like netem, the model draws the good state's loss before it leaves that state, so the first
+// packet is never a bad one.
 TEST(LossModel, GilbertElliottStartsGoodAndLosesBeforeItMoves) {
   EXPECT_EQ(fates(model({GilbertElliott{1, 1, 1, 0}}), 6), ".#.#.#");
   EXPECT_EQ(fates(model({GilbertElliott{1, 0, 1, 0}}), 6), ".#####");
 }
 
-// netem: the four states move before every packet, so that already the first may be lost.
+// Like netem, the model changes its state before every packet, so the first may be lost.
 TEST(LossModel, FourStatesMoveBeforeEveryPacket) {
   EXPECT_EQ(fates(model({FourState{1, 0, 1, 1, 0}}), 6), "#.#.#.");
   EXPECT_EQ(fates(model({FourState{1, 1, 0, 1, 0}}), 6), "#.#.#.");
@@ -86,7 +87,7 @@ TEST(LossModel, FourStatesMoveBeforeEveryPacket) {
   EXPECT_EQ(fates(model({FourState{1, 0, 1, 0, 0}}), 6), "#.....");
 }
 
-// 1 - 0.9 - 0.1 is below zero in doubles.
+// In doubles, 1 - 0.9 - 0.1 is below zero.
 TEST(LossModel, TakesExitsThatSumToOneButForRounding) {
   EXPECT_EQ(fates(model({FourState{0.9, 0.1, 0.9, 1, 0.1}}), 1), "#");
 }

@@ -1,4 +1,4 @@
-// Runs of every random model against its theory: loss ratio, joint losses and burst lengths.
+// Compares runs of every random model with its theory: loss ratio, joint losses, burst lengths.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,11 +18,11 @@
 namespace leeway::sim {
 namespace {
 
-// 40 runs make Student's t for a two-sided 4 sigma of the normal law 4.6: one false alarm in
-// 16,000 figures. Seeds are fixed, so none ever comes or goes.
+// With 40 runs, Student's t for a two-sided 4 sigma is 4.6: one false alarm in 16,000 figures.
+// Seeds are fixed, so results do not change.
 constexpr std::uint64_t kForgotten = 1000;  // packets until the start no longer matters
 
-// A slower check: 10^7 packets in all if LEEWAY_SLOW_TESTS is set.
+// Runs 10^7 packets in all if LEEWAY_SLOW_TESTS is set.
 std::uint64_t packets_per_run() {
   return std::getenv("LEEWAY_SLOW_TESTS") != nullptr ? 250'000 : 25'000;
 }
@@ -73,7 +73,7 @@ TEST_P(LossStatistics, LoseTheTheoreticalShare) {
       lost += fate;
     }
   }
-  // The standard error is theory's too, correlation included; four of them.
+  // The tolerance is four standard errors by theory, which includes correlation.
   const double error = std::sqrt(loss_rate_variance(GetParam().chain, packets) / kRuns);
   EXPECT_NEAR(lost / static_cast<double>(packets * kRuns), loss_rate(GetParam().chain), 4 * error);
 }
@@ -88,8 +88,9 @@ TEST_P(LossStatistics, SpreadBetweenRunsAsTheoryHasIt) {
     }
     rates.add(lost / static_cast<double>(packets));
   }
-  // The sample variance over its expectation is chi-squared over 39 degrees of freedom: standard
-  // error sqrt(2 / 39) = 0.23, four of them downwards, five upwards for the skew.
+  // The sample variance over its expectation is chi-squared with 39 degrees of freedom, so its
+  // standard error is sqrt(2 / 39) = 0.23. The tolerance is four of these downwards and, for the
+  // skew, five upwards.
   const double variance = rates.standard_error() * rates.standard_error() * kRuns;
   const double ratio = variance / loss_rate_variance(GetParam().chain, packets);
   EXPECT_GT(ratio, 1 - 4 * 0.23);
@@ -114,8 +115,8 @@ TEST_P(LossStatistics, LoseTogetherAsOftenAsTheoryHasIt) {
   }
 }
 
-// Counts by length of the bursts that begin and end within the run. Longer ones are in the last
-// count.
+// Counts the bursts that begin and end within the run, by length. The last count has all longer
+// ones.
 constexpr std::size_t kLengths = 12;
 std::array<double, kLengths + 1> burst_lengths(const std::vector<char>& lost) {
   std::array<double, kLengths + 1> counts{};
@@ -158,7 +159,7 @@ TEST_P(LossStatistics, HaveBurstsOfTheTheoreticalLengths) {
 INSTANTIATE_TEST_SUITE_P(Models, LossStatistics, ::testing::ValuesIn(cases()),
                          [](const auto& tested) { return tested.param.name; });
 
-// netem's correlated number with rho = 1/2 is the sum of u_i / 2^i, whose distribution function is
+// With rho = 1/2, netem's correlated number is the sum of u_i / 2^i. Its distribution function is
 // Fabius': F(1/4) = 5/72, F(1/8) = 1/288.
 TEST(CorrelatedLoss, HasTheSharesOfTheFabiusFunction) {
   const std::vector<std::pair<double, double>> points = {

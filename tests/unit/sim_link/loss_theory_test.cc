@@ -15,10 +15,11 @@ TEST(LossRate, OfGilbertElliottWeighsTheStatesLosses) {
   EXPECT_NEAR(loss_rate(chain_of(options)), bad * 0.8 + (1 - bad) * 0.02, kRounding);
 }
 
-// Salsano, Ludovici, Ordine: the four balances solved by hand.
+// The balance of the four states is solved by hand (Salsano, Ludovici, Ordine).
 TEST(LossRate, OfFourStatesSolvesTheBalance) {
   const double p13 = 0.01, p31 = 0.1, p32 = 0.2, p23 = 0.4, p14 = 0.02;
-  // Relative to state 1: 3 is fed by p13 and left by p31 in the long run, 2 = 3 p32 / p23, 4 = p14.
+  // Relative to state 1: state 3 gains p13 and loses p31 in the long run, state 2 is 3 p32 / p23,
+  // and state 4 is p14.
   const double s3 = p13 / p31, s2 = s3 * p32 / p23, s4 = p14;
   EXPECT_NEAR(loss_rate(chain_of(FourState{p13, p31, p32, p23, p14})),
               (s3 + s4) / (1 + s2 + s3 + s4), kRounding);
@@ -82,7 +83,7 @@ TEST(LossRateVariance, OfIndependentLossesIsBinomial) {
 TEST(LossRateVariance, OfACorrelatedPairIsCountedByHand) {
   const LossChain chain = chain_of(GilbertElliott{0.02, 0.25, 1, 0});
   const double rate = loss_rate(chain);
-  // The variance of the mean of two is half of one's variance, and half of the covariance.
+  // The variance of a mean of two is half of one's variance plus half of the covariance.
   EXPECT_NEAR(loss_rate_variance(chain, 2), rate * (1 - rate) * (1 + autocorrelation(chain, 1)) / 2,
               1e-12);
 }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kUnit = 1 << QuantileTable::kUnitBits;
 
-// The table at share i / 4096, which lies on a knot.
+// Returns the table's value at share i / 4096, which is a knot.
 double knot(const QuantileTable& table, std::uint32_t i) {
   return static_cast<double>(table.at(i << 20)) / kUnit;
 }
@@ -52,7 +52,7 @@ TEST(QuantileTable, InterpolatesBetweenKnots) {
               static_cast<double>(left) + static_cast<double>(right - left) / 4, 1.0);
 }
 
-// Mean and deviation over all 2^22 evenly spaced draws: those that the header states.
+// Compares the moments of 2^20 evenly spaced draws with those that the header states.
 TEST(QuantileTable, HasTheStatedMoments) {
   const auto check = [](const QuantileTable& table, double mean, double deviation) {
     constexpr int kDraws = 1 << 20;

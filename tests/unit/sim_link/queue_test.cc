@@ -59,7 +59,7 @@ TEST(Queue, DropsWhatDoesNotFitItsPackets) {
 
 TEST(Queue, HoldsAsManyPacketsAsItMay) {
   Queue line = queue({.max_packets = 1000});
-  // So that the ring does not begin at its start.
+  // These packets move the ring's beginning away from its start.
   for (int i = 0; i < 40; ++i) line.enqueue(i / 2, 1);
   for (int i = 0; i < 1000; ++i) line.enqueue(1000, 1);
   EXPECT_EQ(line.waiting_packets(1000), 1000u);
@@ -120,7 +120,7 @@ TEST(Queue, SendsWhenARecordedLineCan) {
   EXPECT_EQ(line.enqueue(100, 20).departure_ns, 300);
 }
 
-// Two packets a microsecond come, one leaves.
+// Two packets come each microsecond, but only one can leave.
 TEST(Queue, RunsCodelOverARecordedLine) {
   Queue line = Queue::make({.deliveries_ns = {1000},
                             .delivery_bytes = 1000,
@@ -143,7 +143,7 @@ TEST(Queue, RunsCodelOverARecordedLine) {
   EXPECT_GT(late, 100);
 }
 
-// Every packet waits 9,999 ns, more than the target and less than the line takes for one.
+// Every packet waits 9,999 ns. That is more than the target, but the line cannot be faster.
 TEST(Queue, SparesPacketsThatCodelCannotMakeFaster) {
   Queue line = Queue::make({.deliveries_ns = {10'000, 20'000},
                             .delivery_bytes = 1000,
@@ -159,7 +159,8 @@ TEST(Queue, SparesPacketsThatCodelCannotMakeFaster) {
   }
 }
 
-// All reasons to drop apply at once. As many bytes go out as the queue says it sent.
+// All reasons to drop apply at once. The bytes that leave must be those that the queue says it
+// sent.
 TEST(Queue, SendsWhatItDoesNotDrop) {
   Queue line = queue({.max_bytes = 5000,
                       .red_min_bytes = 2000,
@@ -186,8 +187,8 @@ TEST(Queue, SendsWhatItDoesNotDrop) {
   }
 }
 
-// Little's law: the number of packets in the queue, summed over time, equals their times in the
-// queue, summed over packets.
+// Little's law: the number of packets in the queue, summed over time, equals their waits, summed
+// over packets.
 TEST(Queue, ObeysLittlesLaw) {
   Queue line = queue({.max_bytes = 3000});
   RandomStream random(2, 0, Purpose::workload);
@@ -222,7 +223,7 @@ TEST(Queue, MakesPoissonArrivalsWaitAsLongAsTheoryHasIt) {
     }
     waits.add(wait / kPackets / 1000);
   }
-  // The empty start makes the mean less than 1e-2 too small, and whole ns less than 1e-3.
+  // The empty start lowers the mean by less than 1e-2, and whole ns by less than 1e-3.
   EXPECT_NEAR(waits.mean(), 2.0, 4.6 * waits.standard_error() + 0.01);
   EXPECT_LT(waits.standard_error(), 0.05);
 }

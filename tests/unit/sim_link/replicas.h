@@ -1,5 +1,5 @@
-// Means over independent runs: packets of one run are correlated, runs are not, so the spread
-// between runs gives the right standard error whatever the model.
+// Means over independent runs. Packets of one run are correlated and runs are not, so the spread
+// between runs gives the right standard error for any model.
 #pragma once
 
 #include <cmath>

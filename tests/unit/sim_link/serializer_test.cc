@@ -19,7 +19,7 @@ TEST(Serializer, SendsOneAfterTheOther) {
   EXPECT_EQ(line.send(20'000, 500), 24'000);
 }
 
-// 8 bits at 3 Gb/s are 2 2/3 ns.
+// At 3 Gb/s 8 bits take 2 2/3 ns.
 TEST(Serializer, CarriesPartsOfANanosecond) {
   Serializer line(3'000'000'000);
   EXPECT_EQ(line.send(0, 1), 3);
@@ -44,12 +44,12 @@ TEST(Serializer, ForgetsThePartAfterAPause) {
 }
 
 TEST(Serializer, DoesNotDriftOverAMillionPackets) {
-  // Has no divisor in common with any other number here.
+  // This rate has no common divisor with other numbers here.
   constexpr std::uint64_t kRate = 99'999'999'977;
   Serializer line(kRate);
   std::int64_t end = 0;
   for (int i = 0; i < 1'000'000; ++i) end = line.send(0, 1447);
-  // 1447 * 8 * 10^15 / kRate = 115,760,000,026.6 ns.
+  // The exact end is 1447 * 8 * 10^15 / kRate = 115,760,000,026.6 ns.
   const auto exact =
       (__extension__ static_cast<unsigned __int128>(1447) * 8'000'000'000'000'000 + kRate - 1) /
       kRate;

@@ -1,5 +1,5 @@
-// Packets neither appear nor vanish. At every moment of random networks with every fault switched
-// on, packets that were sent and copied are delivered, lost or in flight.
+// Packets must neither appear nor vanish. At every moment of random networks with all faults,
+// packets that were sent and copied are delivered, lost or in flight.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -27,7 +27,7 @@ std::string topology_text(RandomStream& random) {
          kinds[random.below(kinds.size())] + " }";
 }
 
-// Gives each setting of a rule a chance of one half.
+// Writes a rule that has each setting with probability one half.
 std::string rule_text(RandomStream& random, const std::string& tier) {
   std::string text = " link { tier: " + tier;
   const auto maybe = [&](const char* setting) {
@@ -72,7 +72,7 @@ void expect_conserved(World& world) {
   for (std::size_t kind = 0; kind < kTrafficKinds; ++kind) {
     const std::uint64_t under_way = world.network->under_way(static_cast<Traffic>(kind));
     ASSERT_EQ(all.sent[kind] + all.copied[kind], all.delivered[kind] + all.lost[kind] + under_way);
-    // The same counts by links. No packet is between two links.
+    // Counters of links must agree. No packet is between two links.
     std::uint64_t copied = 0, lost = 0, on_links = 0;
     for (LinkId id = 0; id < world.topology.links(); ++id) {
       const LinkCounters& link = world.network->link_counters(id);
@@ -82,13 +82,13 @@ void expect_conserved(World& world) {
       lost += link.lost[kind];
     }
     ASSERT_EQ(on_links, under_way);
-    // Other copies are made where the ways of one multicast packet separate.
+    // Other copies are made where the ways of a multicast packet part.
     ASSERT_LE(copied, all.copied[kind]);
     ASSERT_LE(lost, all.lost[kind]);  // partitions lost the rest
   }
 }
 
-// Expects that the steps which the observer saw give the same counts.
+// Expects the observer's steps to give the same counts.
 void expect_told(const World& world) {
   const NetworkCounters& all = world.network->counters();
   EXPECT_EQ(world.count(PacketStep::sent), sum(all.sent));
@@ -102,7 +102,7 @@ void expect_told(const World& world) {
     by_queue += link.queue_full + link.queue_early;
   }
   EXPECT_EQ(lost, sum(all.lost));
-  // A queue drops a shared packet once. The observer is told for each of its receivers.
+  // A queue drops a shared packet once, but the observer is told for each receiver.
   EXPECT_GE(world.count(PacketStep::queue_full) + world.count(PacketStep::queue_early), by_queue);
   EXPECT_EQ(world.seen.size(), world.network->trace().records());
 }

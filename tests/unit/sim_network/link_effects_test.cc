@@ -76,7 +76,7 @@ TEST(Network, SharedFateLosesTheSamePacketsInTheOrderOfSending) {
   EXPECT_EQ(words, (std::vector<std::uint64_t>{0, 1, 3, 4, 6, 7}));
 }
 
-// The windows of a shared fate follow the clock, even if the links' queues have different lengths.
+// A shared fate's windows follow the clock, although the links' queues have different lengths.
 TEST(Network, DownTimesOfASharedFateFollowTheClock) {
   World world(mesh(std::string(kByteEachNs) +
                    "loss { window { from_ms: 0.0001 to_ms: 0.0002 } } shared_fate: true"));

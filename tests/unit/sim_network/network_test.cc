@@ -58,8 +58,7 @@ TEST(Network, APartitionCutsOffSomeReceiversOfASharedPacket) {
   EXPECT_EQ(world.count(PacketStep::blocked), 1u);
 }
 
-// Every rank sends to every other over 300 uplinks and downlinks. Some of them lose packets, and
-// some do not keep their order.
+// Sends from every rank over 300 uplinks and downlinks, some of which lose or reorder packets.
 void send_all_to_all(World& world) {
   for (std::uint32_t step = 1; step < 300; step += 7) {
     for (std::uint32_t rank = 0; rank < 300; ++rank) {
@@ -125,7 +124,7 @@ TEST(Network, PacketsOfAnInstantArriveInTheOrderOfSending) {
   }
 }
 
-// The downlink holds nothing up. But a packet waits there for its event when another one comes.
+// The downlink has no delay, but a packet waits there for its event when another comes.
 TEST(Network, NoPacketOvertakesOneThatWaitsForItsDelivery) {
   World world(
       "ranks: 3 topology { star {} } link { tier: uplink from: '0' delay_ms { fixed: 1 } }");
@@ -135,7 +134,7 @@ TEST(Network, NoPacketOvertakesOneThatWaitsForItsDelivery) {
   EXPECT_EQ(world.words(), (std::vector<std::uint64_t>{1, 0}));
 }
 
-// Returns every packet from within its delivery, until it has gone to and fro ten times.
+// Returns every packet at once, from within its delivery, until it has gone to and fro ten times.
 class Echo : public PacketReceiver {
  public:
   explicit Echo(World& world) : world_(world) {}
@@ -226,7 +225,6 @@ TEST(Network, TheTraceIsTheSameWithAndWithoutAnObserver) {
   EXPECT_EQ(trace(false), trace(true));
 }
 
-// One more setting changes no draw of the others.
 TEST(Network, DrawsOfOnePurposeDoNotDependOnAnother) {
   const auto lost_with = [](const std::string& more) {
     World world(mesh("loss { random { p: 0.2 } } " + more));

@@ -1,5 +1,4 @@
-// A network for tests: it is made from a scenario's text, runs event by event, and records
-// everything that happens.
+// A network made from a scenario's text. It runs event by event, and records all that happens.
 #pragma once
 
 #include <memory>
@@ -75,7 +74,7 @@ class World : public PacketObserver, public PacketReceiver {
     return count;
   }
 
-  // Arrival times, in the order of arrival.
+  // Returns arrival times in the order of arrival.
   std::vector<std::int64_t> times() const {
     std::vector<std::int64_t> times;
     for (const Seen& one : received) times.push_back(one.now_ns);
@@ -98,7 +97,7 @@ class World : public PacketObserver, public PacketReceiver {
 
 inline constexpr auto kData = static_cast<std::size_t>(Traffic::data);
 
-// A byte takes a nanosecond.
+// At this rate a byte takes a nanosecond.
 inline constexpr const char* kByteEachNs = "rate_mbps: 8000 ";
 
 inline std::string mesh(const std::string& link) {

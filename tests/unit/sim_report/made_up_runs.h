@@ -1,5 +1,5 @@
-// Run records that look like those of a simulation, for tests of the reports made from them. The
-// numbers follow simple formulas of round, seed and loss, with noise from a fixed generator.
+// Run records that look like a simulation's, for tests of reports. The numbers follow simple
+// formulas of round, seed and loss, with noise from a fixed generator.
 #pragma once
 
 #include <algorithm>
@@ -142,7 +142,7 @@ inline RunRecord made_up_run(const MadeUp& what, std::uint64_t seed) {
   return run;
 }
 
-// Five losses, three estimators and three seeds.
+// Sweeps five losses and three estimators, with three seeds.
 inline constexpr const char* kSweepScenario =
     R"(# How far from the true average do lost packets leave the result?
 name: "estimators"

@@ -39,8 +39,8 @@ RunRecord run_with(std::uint64_t seed, double p99) {
   return run;
 }
 
-// Cells of ranks 8 and 4 (in this order) with codecs a and b. p99 is the number of ranks, plus 100
-// for b, plus 2 with seed 2.
+// Makes cells of 8 and then 4 ranks, with codecs a and b. p99 is the number of ranks, plus 100 for
+// b, plus 2 for seed 2.
 std::vector<CellRecord> grid() {
   std::vector<CellRecord> cells;
   for (const int ranks : {8, 4}) {
@@ -135,7 +135,7 @@ TEST(DrawPlot, TextsAreCategories) {
   EXPECT_EQ(chart.y.title, "Data missing at the end (%)");
 }
 
-// If a transport does not use the codec, there is one curve, named by the fields that act on it.
+// If a transport does not use the codec, there is one curve, which is named by the fields that act.
 TEST(DrawPlot, FieldsThatDoNotActAreNotInACurvesName) {
   auto cells = grid();
   cells[0].settings[0] = {"ranks", "8", true, true, "Workers", "eight"};

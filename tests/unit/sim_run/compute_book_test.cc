@@ -24,8 +24,8 @@ ComputeDraw draw(std::int64_t ms, std::int64_t full_ms, std::uint32_t completed,
       ms * kMs, full_ms * kMs, {completed, 4}, static_cast<double>(completed), threshold_ms * kMs};
 }
 
-// Two ranks, with 10 ms of communication, one round of warm-up, and two rounds with a threshold of
-// 30 ms.
+// Two ranks with 10 ms of communication. One round of warm-up is followed by two with a threshold
+// of 30 ms.
 class ComputeBookTest : public testing::Test {
  protected:
   void round(std::uint32_t number, std::int64_t begin_ms, const ComputeDraw& first,
@@ -52,7 +52,7 @@ TEST_F(ComputeBookTest, CountsRoundsWithAThreshold) {
   EXPECT_EQ(value_of(measures, "compute.step_ms.p50"), 45);
   EXPECT_EQ(value_of(measures, "compute.step_ms.max"), 46);
   EXPECT_EQ(value_of(measures, "compute.threshold_ms"), 30);
-  // Without the threshold, round 1 would have taken 61 - 35 ms longer, and round 2 39 - 36.
+  // Without the threshold, round 1 would take 61 - 35 ms longer and round 2 39 - 36 ms.
   EXPECT_NEAR(value_of(measures, "compute.speedup"), 0.75 * (91 + 26 + 3) / 91, 1e-12);
   EXPECT_NEAR(value_of(measures, "compute.overhead_ms"), 10, 1e-12);
 }
@@ -79,7 +79,7 @@ TEST_F(ComputeBookTest, HasNothingToSayOfNoRounds) {
   EXPECT_TRUE(book_.measures({}, nullptr).empty());
 }
 
-// The model of the paper assumes that all workers are alike.
+// The paper's model assumes that all workers are alike, so there is no prediction here.
 TEST(ComputeBookPredictions, AreOfOneKindOfRankOnly) {
   for (const char* text :
        {"ranks: 2 compute { drop_compute { micro_batch_ms: 10 } } slow { rank: 1 "

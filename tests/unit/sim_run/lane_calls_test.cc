@@ -1,4 +1,4 @@
-// Runs whose ranks have several lanes: the same calls, in slices.
+// Tests runs whose ranks have several lanes, over which calls are sliced.
 #include "run/lane_calls.h"
 
 #include <gtest/gtest.h>
@@ -114,7 +114,7 @@ TEST(LaneCalls, AStoppedRankGoesOnOnAllLanes) {
   EXPECT_EQ(measure(record, "failed_calls"), 0);
 }
 
-// Injected faults differ from lane to lane, and messages come before calls.
+// Injected faults differ between lanes, and messages come before calls.
 TEST(LaneCalls, MessagesAndFurtherCommunicatorsGoByTheFirstLane) {
   const RunRecord record = record_of(with_lanes(
       2,

@@ -1,4 +1,4 @@
-// Runs with several communicators over the same processes.
+// Tests runs with several communicators over the same processes.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -40,7 +40,8 @@ TEST(RunCommunicators, AnAbortEndsItForTheRankAndNothingElsewhere) {
   for (const RoundRecord& round : record.rounds) EXPECT_EQ(round.failed_calls, 0u);
 }
 
-// The first abort makes its messages fail with kPeerLost; the rest of the call is still open.
+// The first abort makes messages to and from its rank fail with kPeerLost. The rest of the call is
+// still open.
 TEST(RunCommunicators, AnAbortCancelsWhatAnotherOnesAbortHasLeftOpen) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     const RunRecord record = record_of(
@@ -75,7 +76,7 @@ TEST(RunCommunicators, AProcessThatJoinsLateLives) {
   EXPECT_EQ(measure(record, "communicator[0].failed"), 0);
 }
 
-// Seed 12948 of the swarm, made small. Some processes have aborted, and wait in the next
+// Reduced from seed 12948 of the swarm. Some processes have aborted and wait in the next
 // communicator for others, which still serve the dead process in the former one.
 TEST(RunCommunicators, AProcessThatIsHeldUpInTheFormerOneLives) {
   const RunRecord record = record_of(

@@ -1,4 +1,4 @@
-// Whole runs whose ranks stop at a compute threshold.
+// Tests whole runs whose ranks stop at a compute threshold.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace leeway::sim {
 namespace {
 
-// Eight ranks, 12 micro-batches of 15 ms on average, 10 ms of communication.
+// Eight ranks, with 12 micro-batches of 15 ms on average and 10 ms of communication.
 std::string scenario_with(const std::string& compute, const std::string& more = "",
                           std::uint32_t rounds = 60) {
   return "ranks: 8 rounds: " + std::to_string(rounds) +
@@ -23,7 +23,7 @@ TEST(RunCompute, ContributionsWeighWhatWasCompleted) {
   EXPECT_LT(measure(record, "error.nmse"), 1e-9) << "the reference is weighted like the result";
 }
 
-// A rank that is five times as slow does not end its first forward pass in time.
+// Rank 3, five times as slow, does not end its first forward pass in time.
 TEST(RunCompute, ARankWithNothingCompletedContributesNothing) {
   const RunRecord record = record_of(
       scenario_with("factor: 0 threshold_ms: 45 forward_share: 1",
@@ -32,13 +32,13 @@ TEST(RunCompute, ARankWithNothingCompletedContributesNothing) {
                     12));
   EXPECT_LT(measure(record, "error.nmse"), 1e-9);
   EXPECT_EQ(measure(record, "failed_calls"), 0);
-  // There are 12 rounds with 96 micro-batches each; rank 3 completes some in the first four only.
+  // There are 12 rounds with 96 micro-batches each. Rank 3 completes some only in the first four.
   const double kept = (8 * 4 * 4 + 7 * 4 * 8) / (96.0 * 12);
   EXPECT_NEAR(measure(record, "compute.drop_rate"), 1 - kept, 1e-9);
 }
 
-// Packets are complete, but no rank has units of work behind them. The checkers expect them to be
-// reported as untouched.
+// Packets arrive, but no rank has units of work. The checkers expect elements to be reported as
+// untouched.
 TEST(RunCompute, RoundsInWhichNobodyCompletesAnythingHaveNoAverage) {
   std::string slow;
   for (int rank = 0; rank < 8; ++rank) {
@@ -58,7 +58,7 @@ TEST(RunCompute, RoundsInWhichNobodyCompletesAnythingHaveNoAverage) {
   }
 }
 
-// With gradients that are all 1: the mean of the averages over rounds.
+// Returns the mean over rounds of the average, for gradients that are all 1.
 double mean_average(const RunRecord& record) {
   EXPECT_LT(measure(record, "error.nmse"), 1e-9) << "results are what the reference is";
   double sum = 0;
@@ -76,7 +76,7 @@ TEST(RunCompute, NormalisationDecidesWhetherTheAverageShrinks) {
   EXPECT_NEAR(mean_average(fixed), 1 - measure(fixed, "compute.drop_rate"), 1e-6);
 }
 
-// The gain that the run reports, compared with a run without a threshold.
+// Compares the reported gain with that over a run without a threshold.
 TEST(RunCompute, SpeedupIsThatOverTheSameRunWithoutThreshold) {
   const RunRecord dropping =
       record_of(scenario_with("threshold_ms: 160 forward_share: 0.3 warm_up_rounds: 3"));

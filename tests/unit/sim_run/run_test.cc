@@ -1,4 +1,4 @@
-// Whole runs of small scenarios, in which all parts work together.
+// Tests whole runs of small scenarios, in which all parts work together.
 #include "run/run.h"
 
 #include <gtest/gtest.h>
@@ -158,8 +158,6 @@ TEST(Run, ContributionsThatAreNotFiniteAreLeftOut) {
   expect_passed(record, "i5");
 }
 
-// A queue marks packets instead of dropping them, and paced senders slow down for marks as they do
-// for losses.
 // Returns the first of these congestion controls, or all of them in `tools/test --all`.
 std::vector<std::string> controls(std::vector<std::string> all) {
   if (!testing::kTakesAll) all.resize(1);
@@ -167,6 +165,8 @@ std::vector<std::string> controls(std::vector<std::string> all) {
 }
 
 TEST(Run, PacedSendersSlowDownForMarks) {
+  // A queue marks packets instead of dropping them, and paced senders slow down for marks as they
+  // do for losses.
   for (const std::string& control : controls({"wan", "scavenger", "fabric"})) {
     const std::string text =
         "ranks: 4 rounds: 6 operation { bytes: 4194304 delivery { kind: exact deadline_ms: 60000 } "
@@ -182,7 +182,7 @@ TEST(Run, PacedSendersSlowDownForMarks) {
   }
 }
 
-// The sockets of stopped processes overflow, and yet everything arrives.
+// The sockets of stopped processes overflow, yet everything must arrive.
 TEST(Run, ACallOutlastsAFullSocket) {
   for (const std::string& control : controls({"fixed", "wan", "scavenger", "fabric"})) {
     const RunRecord record = record_of(
@@ -219,7 +219,7 @@ TEST(Run, APauseDelaysAndLosesNothing) {
   EXPECT_LT(record.rounds[3].call_ns_max, 10'000'000);
 }
 
-// Two ranks have no path to each other for a second, so a third one relays. Tensors are large
+// Ranks 1 and 3 have no path to each other for a second, so a third rank relays. Tensors are large
 // enough for pieces.
 TEST(Run, RanksBehindSymmetricTranslatorsReduceThroughAThird) {
   const std::string common =
@@ -230,13 +230,13 @@ TEST(Run, RanksBehindSymmetricTranslatorsReduceThroughAThird) {
   EXPECT_EQ(measure(relayed, "failed_calls"), 0);
   EXPECT_GE(relayed.rounds[0].call_ns_max, 1'000'000'000);
   EXPECT_LE(relayed.rounds[0].call_ns_max, 3'000'000'000);
-  // Later rounds take as long as the detour, but no time-out.
+  // Later rounds take the detour's time, and no time-out.
   EXPECT_LE(relayed.rounds[7].call_ns_max, 3 * straight.rounds[7].call_ns_max);
   expect_passed(relayed, "i6");
   expect_passed(relayed, "i11");
 }
 
-// The relay dies, and another one takes over before the two give each other up.
+// The relay dies, and another must take over before ranks 3 and 4 give each other up.
 TEST(Run, RanksOutliveTheirRelay) {
   const RunRecord record = record_of(
       "ranks: 5 rounds: 30 operation { bytes: 16384 delivery { kind: best_effort deadline_ms: 400 "
@@ -244,12 +244,12 @@ TEST(Run, RanksOutliveTheirRelay) {
       "peer_timeout_ms: 3000 } link { delay_ms { fixed: 5 } } sealing {} "
       "translator { ranks: \"3,4\" symmetric: true } crash { rank: 0 from_round: 15 }");
   expect_passed(record, "i11");
-  // All live ranks are in the last rounds
+  // The last rounds have all live ranks.
   EXPECT_EQ(record.rounds[29].contributors_min, 4);
 }
 
-// All ranks are done but two, whose data go through a share of a third rank's uplink. That rank is
-// leaving like the rest, but stays for the two.
+// Only two ranks are not done; their data go through a share of rank 0's uplink. Rank 0 is leaving,
+// but must stay for the two.
 TEST(Run, ARelayThatLeavesStaysForThoseWhoUseIt) {
   const RunRecord record = record_of(
       "ranks: 3 rounds: 1 operation { kind: all_gather bytes: 1048576 delivery { kind: exact "
@@ -260,9 +260,9 @@ TEST(Run, ARelayThatLeavesStaysForThoseWhoUseIt) {
   EXPECT_GE(record.rounds[0].call_ns_max, 3'000'000'000);
 }
 
-// The first datagrams after a pause are lost, as behind translators that forget a rank that pauses.
-// The pause must not count as a round trip; otherwise ranks would wait as long again before they
-// repeat lost datagrams.
+// The first datagrams after a pause are lost, as behind translators that forget a silent rank. The
+// pause must not count as a round trip; otherwise ranks would wait as long again before they repeat
+// datagrams.
 TEST(Run, APauseIsNotTakenForARoundTrip) {
   for (const int after_us : {20, 50, 100, 150, 200, 250, 300, 350}) {
     const std::string after = std::to_string(after_us / 1000.0);
@@ -349,7 +349,7 @@ TEST(Run, AFailedCallFailsTheRunUnlessTheScenarioExpectsIt) {
       << failed_calls.first_failure;
   const RunRecord expected = record_of(text + "checkers { skip: \"i20\" }");
   EXPECT_GT(measure(expected, "failed_calls"), 0);
-  // Two rounds of five were whole.
+  // Two of five rounds were whole.
   EXPECT_EQ(expected.round_ms.size(), 2u);
   EXPECT_NEAR(measure(expected, "goodput_gbps"),
               2 * 8 * 65536.0 / static_cast<double>(expected.simulated_ns), 1e-9);

@@ -1,4 +1,4 @@
-// Runs whose ranks lie in sites: the same calls, in hops.
+// Tests runs whose ranks lie in sites and make calls by sites.
 #include "run/site_calls.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace leeway::sim {
 namespace {
 
-// Two sites of three ranks, between which packets take longer and get lost.
+// Two sites of three ranks. Between them packets take longer and are lost.
 std::string in_sites(const std::string& operation, const std::string& more = "",
                      int site_ranks = 3) {
   return "ranks: 6 rounds: 6 group { name: \"here\" ranks: \"0-2\" } group { name: \"there\" "
@@ -32,7 +32,7 @@ void expect_check_passed(const RunRecord& record, const std::string& id) {
   }
 }
 
-// Bytes on the line between the sites, in one direction.
+// Returns the bytes on the line between the sites, in one direction.
 std::uint64_t on_the_line(const RunRecord& record) {
   for (const LinkRecord& link : record.links) {
     if (link.name.find("here") != std::string::npos && link.name.find("there") != std::string::npos)
@@ -120,7 +120,8 @@ TEST(SiteCalls, AStoppedRankGoesOn) {
   EXPECT_EQ(measure(record, "failed_calls"), 0);
 }
 
-// Calls that the library sends straight still go straight, and messages come before calls by sites.
+// Calls that the library does not make by sites must stay as they are. Messages come before calls
+// by sites.
 TEST(SiteCalls, OtherCallsGoAsTheyDo) {
   const RunRecord record = record_of(in_sites(
       "bytes: 60000 confirm_use: true owner_weights: true delivery { deadline_ms: 2000 }"));

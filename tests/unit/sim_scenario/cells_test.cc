@@ -18,7 +18,7 @@ std::vector<Cell> cells_of(const std::string& text) {
   return {};
 }
 
-// Values to which the only sweep of a scenario sets its field.
+// Returns the values to which a scenario's only sweep sets its field.
 Texts swept(const std::string& text) {
   Texts values;
   for (const Cell& cell : cells_of(text)) values.push_back(cell.settings.at(0).value);
@@ -71,7 +71,7 @@ TEST(Cells, SweepsWholeMessages) {
   EXPECT_EQ(grid[2].scenario.link(0).loss().gilbert_elliott().r(), 0.5);
 }
 
-// A TCP ring has no delivery classes and no codecs, but its deadline acts.
+// A TCP ring has no delivery classes or codecs, but its deadline acts.
 TEST(Cells, AreMadeOnceWhereASweptFieldDoesNotAct) {
   const auto grid = cells_of(
       "link {} sweep { field: \"endpoint\" texts: [\"core\", \"tcp_ring\"] }"

@@ -1,4 +1,4 @@
-// Expected error messages for a person who mistyped something.
+// Tests error messages for a person who mistyped something.
 #include "scenario/parse.h"
 
 #include <unistd.h>
@@ -128,7 +128,7 @@ class ReadFile : public ::testing::Test {
     return folder_ + "/" + name;
   }
 
-  // A folder for this process, because several builds may run tests at the same time.
+  // Each process has its own folder, because several builds may run tests at once.
   std::string folder_ = ::testing::TempDir() + "leeway_scenario_" + std::to_string(::getpid());
 };
 

@@ -13,7 +13,7 @@ constexpr TimeRules kCommented{.ms_max = 1e9, .comments = true};
 
 using Times = std::vector<std::int64_t>;
 
-// Reads times from a file with this content. The file is gone afterwards.
+// Reads times from a temporary file with this content.
 Result<Times> times_of(const std::string& content, TimeRules rules = kCommented) {
   const std::string path =
       ::testing::TempDir() + "leeway_times_" + std::to_string(::getpid()) + ".txt";

@@ -1,4 +1,4 @@
-// Scenarios and their error texts, in one line each.
+// Helpers that parse a scenario, or return its error text, in one line.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace leeway::sim::scenario {
 
-// The error of a scenario that must be refused.
+// Returns the error of a scenario that must be refused.
 inline std::string error_of(const std::string& text) {
   const Result<Scenario> parsed = parse_text(text, "a.txtpb");
   if (parsed.ok()) return "accepted";
@@ -17,7 +17,7 @@ inline std::string error_of(const std::string& text) {
   return std::string(parsed.status().text());
 }
 
-// A scenario that must be accepted; a default one if it is not.
+// Parses a scenario that must be accepted. Returns a default one if it is not.
 inline Scenario parsed(const std::string& text) {
   const Result<Scenario> scenario = parse_text(text, "a.txtpb");
   if (scenario.ok()) return *scenario;

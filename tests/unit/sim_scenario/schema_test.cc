@@ -1,4 +1,4 @@
-// The schema keeps the promises that generic code relies on.
+// The schema must keep the promises on which generic code relies.
 #include <gtest/gtest.h>
 
 #include "leeway/options.h"
@@ -16,7 +16,7 @@ void collect(const Descriptor& message, std::vector<const FieldDescriptor*>& out
   for (int i = 0; i < message.nested_type_count(); ++i) collect(*message.nested_type(i), out);
 }
 
-// Every field of every message but Limit, which describes fields.
+// Returns every field of every message but Limit, which describes fields.
 std::vector<const FieldDescriptor*> all_fields() {
   std::vector<const FieldDescriptor*> fields;
   const auto& file = *Scenario::descriptor()->file();
@@ -67,7 +67,7 @@ TEST(Schema, DefaultsAreWithinTheirLimits) {
   }
 }
 
-// Generic code handles six types of fields; lists are numbers, texts or messages.
+// Generic code handles six types of fields, and lists of numbers, texts or messages.
 TEST(Schema, HasOnlyTheTypesThatAreHandled) {
   for (const FieldDescriptor* field : all_fields()) {
     const bool message = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;

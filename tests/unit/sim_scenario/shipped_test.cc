@@ -1,4 +1,4 @@
-// The scenarios in this repository can be read, and all their cells are valid.
+// All scenarios in this repository must be readable, with valid cells.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -41,7 +41,7 @@ TEST(ShippedScenarios, TwoRegionsIsAGridOfSixteenCells) {
   EXPECT_EQ(grid->at(6).scenario.link(2).rate_mbps(), 400.0);
 }
 
-// The first block of the README that begins with "ranks:".
+// Returns the README's first block that begins with "ranks:".
 std::string example_of_the_readme() {
   std::ifstream file(LEEWAY_SCENARIO_README);
   const std::string text{std::istreambuf_iterator<char>(file), {}};

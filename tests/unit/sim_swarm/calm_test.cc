@@ -1,4 +1,4 @@
-// calm_from_round: which faults end, and which stay.
+// Tests which faults calm_from_round ends, and which stay.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -21,13 +21,13 @@ const CheckRecord& liveness(const RunRecord& record) {
   return record.checks[8];
 }
 
-// Four ranks, ten rounds, calm from the fourth on.
+// Makes four ranks and ten rounds, calm from the fourth on.
 std::string calm(const std::string& operation, const std::string& rest) {
   return "ranks: 4 rounds: 10 calm_from_round: 4 operation { bytes: 32768 " + operation + " } " +
          rest;
 }
 
-// Number of packets missing in rounds that all ranks began in the calm.
+// Returns how many packets were missing in rounds that all ranks began in the calm.
 std::uint64_t missing_in_calm(const RunRecord& record) {
   std::uint64_t missing = 0;
   for (const RoundRecord& round : record.rounds) {

@@ -62,7 +62,7 @@ TEST(Draw, StaysSmall) {
   }
 }
 
-// Counts the features that a link has, by name.
+// Counts the features of a link by name.
 void count_link(const Link& link, std::map<std::string, int>& seen) {
   seen["random"] += link.loss().has_random();
   seen["bursts"] += link.loss().has_bursts();
@@ -108,7 +108,8 @@ void count_operation(const Operation& operation, std::map<std::string, int>& see
   seen["long flow"] += operation.bytes() > 65536;
 }
 
-// The tensor has fewer datagrams of float32 than ranks. A header takes 56 bytes of each datagram.
+// Returns true if the tensor has fewer float32 datagrams than ranks. A header takes 56 bytes of
+// each datagram.
 bool has_few_owners(const Scenario& scenario) {
   const Operation& operation = scenario.operation();
   return operation.kind() == Operation::all_reduce &&
@@ -149,8 +150,8 @@ TEST(Draw, EveryKindOfOperationAndFaultComes) {
   EXPECT_GE(seen["liveness"], static_cast<int>(kSeeds / 4));
 }
 
-// If all ranks are behind symmetric translators, none reaches another. Shrinking a failing scenario
-// must not lead to such a one.
+// If all ranks are behind symmetric translators, no rank can relay. Shrinking a failing scenario
+// must not lead there.
 TEST(Draw, RecoveryIsPromisedWhereSomebodyRelays) {
   Scenario scenario;
   scenario.set_ranks(3);
@@ -166,8 +167,8 @@ TEST(Draw, RecoveryIsPromisedWhereSomebodyRelays) {
   EXPECT_FALSE(promises_recovery(scenario));
 }
 
-// A queue takes little of a burst, and the next burst begins a time-out later: so exact data as
-// long as many queues need a longer deadline, and twice as long through a relay.
+// A queue takes little of a burst, and the next burst begins a time-out later. So data as long as
+// many queues need a longer deadline, and through a relay twice as long.
 TEST(Draw, RecoveryIsPromisedWhereQueuesTakeEnough) {
   Scenario scenario;
   scenario.set_ranks(3);
@@ -194,8 +195,7 @@ TEST(Draw, RecoveryIsPromisedWhereQueuesTakeEnough) {
   EXPECT_TRUE(promises_recovery(scenario));
 }
 
-// Processes join later than their peers wait for a sign of life, but in time for a call that waits
-// for them.
+// Processes may join later than their peers' time-out, but in time for a call that waits for them.
 TEST(Draw, ProcessesJoinLate) {
   int late = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {

@@ -13,7 +13,8 @@ using scenario::Scenario;
 
 constexpr unsigned kTries = 1000;
 
-// A failure that occurs if some link copies packets, with at least three ranks and two rounds.
+// Returns true, for a failure, if some link copies packets and there are at least three ranks and
+// two rounds.
 bool copies(const Scenario& scenario) {
   if (scenario.ranks() < 3 || scenario.rounds() < 2) return false;
   for (const auto& link : scenario.link()) {
@@ -43,7 +44,7 @@ TEST(Shrink, ReachesTheMinimumFromEveryDrawnScenario) {
   EXPECT_GT(shrunk_ones, 30);
 }
 
-// The numbers of ranks and of ranks in a site fit only together.
+// The numbers of ranks and of ranks per site must be changed together.
 TEST(Shrink, MakesSitesFewerAndSmaller) {
   const auto drawn = scenario::parse_text(
       "ranks: 15 rounds: 3 operation { bytes: 4096 site_ranks: 5 site_piece_bytes: 1024 }",

@@ -10,7 +10,7 @@
 namespace leeway::sim::swarm {
 namespace {
 
-// A run that takes no time. Seeds of `failing` break i3.
+// Makes runs that take no time. Seeds in `failing` break i3.
 RunFunction fake_run(std::set<std::uint64_t> failing) {
   return [failing](const scenario::Scenario& scenario, std::uint64_t seed, const RunOptions&) {
     RunRecord record;
@@ -69,7 +69,7 @@ TEST(Swarm, PartsTogetherTellWhatTheWholeTells) {
   ASSERT_EQ(parts.failures.size(), 2u);
   EXPECT_EQ(parts.failures[0].seed, 17u);
 
-  // The hash differs if one run is different, or if two runs have changed places.
+  // The hash must differ if one run differs or two runs change places.
   const RunFunction other = [&](const scenario::Scenario& scenario, std::uint64_t seed,
                                 const RunOptions& options) {
     return run(scenario, seed == 7 ? 8 : seed == 8 ? 7 : seed, options);
@@ -99,7 +99,7 @@ TEST(Swarm, StopsWhenTold) {
   EXPECT_EQ(tally.seeds, 20u);
 }
 
-// The real core takes all drawn calls, so that no seed is wasted.
+// The real core must take all drawn calls, so that no seed is wasted.
 TEST(Swarm, DrawnOperationsAreRunAndNotRefused) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     scenario::Scenario scenario = draw_scenario(seed);

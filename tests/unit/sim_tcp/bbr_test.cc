@@ -1,6 +1,6 @@
-// BBR (version 1), compared with published results: it fills a line that loses packets at random up
-// to about 15 %, collapses beyond 20 % (Cardwell et al., "BBR: Congestion-Based Congestion
-// Control", 2016, figure 8), crowds CUBIC out of short queues and yields in deep ones (Hock et al.,
+// Compares BBR (version 1) with published results. It fills a line with up to about 15 % random
+// loss and collapses beyond 20 % (Cardwell et al., "BBR: Congestion-Based Congestion Control",
+// 2016, figure 8). It crowds CUBIC out of short queues and yields in deep ones (Hock et al.,
 // "Experimental evaluation of BBR", 2017).
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ using testing::kSecond;
 
 constexpr double kLineBits = 100e6;
 
-// 100 Mb/s and 20 ms. The queue is in units of their product.
+// A line of 100 Mb/s and 20 ms. The queue is in units of their product.
 PathOptions line_of(double queue, double loss) {
   PathOptions options;
   options.bits_per_second = static_cast<std::uint64_t>(kLineBits);
@@ -30,7 +30,7 @@ TcpOptions bbr() {
   return options;
 }
 
-// Share of the link's rate that data and headers use from 3 s to 23 s.
+// Returns the share of the line's rate that data and headers use from 3 s to 23 s.
 double share_alone(double loss) {
   TcpPath path(line_of(1, loss));
   path.add(bbr()).send({0}, TcpFlow::kEndless);
@@ -40,7 +40,7 @@ double share_alone(double loss) {
   return static_cast<double>(path.delivered(0) - before) * 8 / 20 / kLineBits * 1500 / 1448;
 }
 
-// BBR's part of the total of BBR and a CUBIC flow from 10 s to 70 s.
+// Returns BBR's part of what BBR and a CUBIC flow deliver from 10 s to 70 s.
 double share_beside_cubic(double queue) {
   TcpPath path(line_of(queue, 0));
   path.add(bbr()).send({0}, TcpFlow::kEndless);
@@ -86,7 +86,7 @@ TEST(Bbr, TwoShareALine) {
   EXPECT_GT((a + b) * (a + b) / (2 * (a * a + b * b)), 0.9) << a << " and " << b;
 }
 
-// Two BDP, which is its window's gain: a queue of one round trip, and never a loss in a deep one.
+// BBR's window is two BDP, so it makes a queue of one round trip and no loss in a deep queue.
 TEST(Bbr, DoesNotFillADeepQueue) {
   TcpPath path(line_of(20, 0));
   path.add(bbr()).send({0}, TcpFlow::kEndless);

@@ -42,7 +42,7 @@ TEST(Cubic, SlowStartEndsAtTheThreshold) {
   EXPECT_LE(cubic.window(), 71u);
 }
 
-// The window t seconds after a reduction from `maximum`, acknowledged in steps of a round trip.
+// Returns the window t seconds after a reduction from `maximum`, acknowledged once a round trip.
 std::uint32_t window_after(std::uint32_t maximum, double seconds, std::int64_t rtt_ns) {
   Cubic cubic(maximum);
   cubic.on_congestion();
@@ -67,13 +67,15 @@ TEST(Cubic, GrowsAlongTheCubicFunction) {
 }
 
 TEST(Cubic, IsAsFastAsRenoWhereTheCubicFunctionIsSlow) {
-  // 100 round trips of 1 ms: 0.529 segments each, until the old maximum is reached after 57.
+  // There are 100 round trips of 1 ms. The window grows by 0.529 segments each, until the old
+  // maximum is reached after 57.
   const double expected = 100 + (100 - 30 / (9.0 / 17));
   EXPECT_NEAR(window_after(100, 0.1, kMs), expected, 3);
 }
 
 TEST(Cubic, FastConvergenceRemembersLess) {
-  // Two reductions in a row: the second maximum is 0.85 of 700, so growth levels off near 595.
+  // After two reductions in a row, the second maximum is 0.85 of 700, so growth levels off near
+  // 595.
   Cubic cubic(1000);
   cubic.on_congestion();
   cubic.set_window(cubic.threshold());

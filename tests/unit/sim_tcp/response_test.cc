@@ -1,5 +1,5 @@
-// Compares a flow's throughput with closed forms: CUBIC's response function, a full line, a fair
-// share.
+// Compares a flow's throughput with closed forms: CUBIC's response function, a full line, and a
+// fair share.
 #include <algorithm>
 #include <cmath>
 
@@ -13,13 +13,13 @@ namespace {
 
 using testing::kSecond;
 
-// Mean window in segments: RFC 9438 section 5.1 with C = 0.4 and beta = 0.7, or where that is less,
-// an AIMD flow of the same rate as Reno (section 5.1's comparison; Mathis).
+// Returns the mean window in segments by RFC 9438, section 5.1, with C = 0.4 and beta = 0.7, or
+// that of Reno (same section; Mathis) if it is larger.
 double expected_window(double loss, double rtt_s) {
   return std::max(1.054 * std::pow(rtt_s / loss, 0.75), std::sqrt(1.5 / loss));
 }
 
-// Mean window of a flow whose packets are lost by `losses`, measured after a warm-up.
+// Measures a flow's mean window under `losses` after a warm-up.
 double measured_window(const LossOptions& losses, double rtt_s, std::uint64_t seed,
                        std::int64_t seconds) {
   PathOptions options;
@@ -46,7 +46,7 @@ TEST(TcpResponse, FollowsCubicsFormulaWhereEveryNthPacketIsLost) {
   }
 }
 
-// The formula is for evenly spaced losses; where they are random the mean is up to a quarter above.
+// The formula is for evenly spaced losses. With random losses, the mean is up to a quarter higher.
 TEST(TcpResponse, IsNearCubicsFormulaWhereLossesAreRandom) {
   for (const double loss : {1e-4, 1e-3, 1e-2}) {
     for (const double rtt_s : {0.01, 0.03, 0.1}) {

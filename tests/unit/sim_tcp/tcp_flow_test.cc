@@ -1,5 +1,5 @@
-// Whole flows: which segments are repeated and when, and that at the end nothing is missing or
-// doubled.
+// Tests whole flows: which segments are repeated and when, and that nothing is missing or doubled
+// at the end.
 #include "tcp/tcp_flow.h"
 
 #include <array>
@@ -20,14 +20,14 @@ using testing::kSecond;
 constexpr std::uint64_t kSegment = 1448;
 constexpr std::uint64_t kNumberMask = (std::uint64_t{1} << 38) - 1;
 
-// Round trip 10 ms, known from the handshake.
+// Returns options with a round trip of 10 ms, known from the handshake.
 TcpOptions known_rtt() {
   TcpOptions options;
   options.handshake_rtt_ns = 10 * kMs;
   return options;
 }
 
-// Loses the first copies of the given segments.
+// Loses the first copies of these segments.
 void lose_first_copies(TcpPath& path, std::set<std::uint64_t> numbers) {
   path.filter = [numbers](Instant, const Packet& packet) mutable {
     if (packet.traffic != Traffic::data) return false;
@@ -55,7 +55,7 @@ TEST(TcpFlow, LoneLossIsRepairedInOneRoundTrip) {
   lose_first_copies(path, {3});
   path.add(known_rtt()).send({0}, 10 * kSegment);
   ASSERT_TRUE(path.run_until_delivered(0, 10 * kSegment, kSecond));
-  // 5 ms there, 5 back, and 5 for the repair.
+  // The segment takes 5 ms there, its loss 5 ms back, and the repair 5 ms.
   EXPECT_EQ(path.now().ns, 15 * kMs);
   EXPECT_EQ(path.flow(0).sender().counters().repeated, 1u);
   EXPECT_EQ(path.flow(0).sender().counters().reductions, 1u);
@@ -87,8 +87,8 @@ TEST(TcpFlow, LostTailIsFoundByAProbe) {
   ASSERT_TRUE(path.run_until_delivered(0, 10 * kSegment, kSecond));
   EXPECT_EQ(path.flow(0).sender().counters().probes, 1u);
   EXPECT_EQ(path.flow(0).sender().counters().timeouts, 0u);
-  // The last acknowledgement comes at 10 ms, or later if it is delayed, and then one segment
-  // remains. That takes as long as a timeout.
+  // The last acknowledgement comes at 10 ms, or later if delayed. The one segment left then takes a
+  // timeout.
   EXPECT_LT(path.now().ns, 300 * kMs);
 }
 
@@ -101,8 +101,8 @@ TEST(TcpFlow, SilenceDoublesTheTimeoutFromTwoHundredMilliseconds) {
   };
   path.add(known_rtt()).send({0}, kSegment);
   path.run_until(8 * kSecond);
-  // The segment is sent, probed when a timeout is due (10 + 200 ms), and then repeated after 210,
-  // 420, ... ms.
+  // The segment is sent, probed when a timeout is due (10 + 200 ms), and repeated after 210, 420,
+  // ... ms.
   const std::vector<std::int64_t> expected = {0, 210, 420, 840, 1680, 3360, 6720};
   EXPECT_EQ(times_ms, expected);
 }

@@ -1,4 +1,4 @@
-// Flows over one bottleneck each way, without the network room: queue, losses, delay.
+// Flows over one bottleneck each way: queue, losses and delay, without the network room.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class TcpPath final : public TcpHost {
   TcpFlow& flow(std::uint32_t number) { return *flows_[number]; }
   std::uint64_t delivered(std::uint32_t flow) const { return delivered_[flow]; }
 
-  // Runs until the time, or until no event is left.
+  // Runs until time `ns`, or until no event is left.
   void run_until(std::int64_t ns);
   bool run_until_delivered(std::uint32_t flow, std::uint64_t bytes, std::int64_t limit_ns);
   void at(std::int64_t ns, std::function<void(Instant)> what);

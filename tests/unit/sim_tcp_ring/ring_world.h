@@ -1,4 +1,4 @@
-// A ring over TCP on the network of a scenario text, with a client that keeps every result.
+// A ring over TCP on the network of a scenario text, with a client that keeps all results.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,7 @@ class RingWorld final : public Endpoints::Client {
  public:
   explicit RingWorld(const std::string& scenario, std::uint64_t seed = 1);
 
-  // Submits one call of every live rank now, and runs until all have returned. Returns their
-  // results by rank.
+  // Submits one call on every live rank and runs until all have returned. Returns results by rank.
   std::vector<CallResult> call(CallKind kind, std::uint64_t bytes);
   void submit(std::uint32_t rank, CallKind kind, std::uint64_t bytes);
   void run_until(std::int64_t ns);

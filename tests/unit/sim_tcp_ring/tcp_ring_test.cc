@@ -11,7 +11,7 @@
 namespace leeway::sim {
 namespace {
 
-// 500 Mb/s uplinks, 20 ms round trip.
+// A star with 500 Mb/s uplinks and round trips of 20 ms.
 std::string star(double loss, int ranks = 4, int deadline_ms = 60'000) {
   return "ranks: " + std::to_string(ranks) +
          " topology { star {} } operation { delivery { kind: exact deadline_ms: " +
@@ -40,7 +40,7 @@ double median_ms(double loss, int rounds) {
   return *middle;
 }
 
-// Gloo's ring over a real kernel's TCP, 4 MiB: 209 ms.
+// Gloo's ring takes 209 ms for 4 MiB over a real kernel's TCP.
 TEST(TcpRing, LosslessAllReduceTakesAsLongAsGlooDoes) {
   EXPECT_NEAR(median_ms(0, 11) / 209, 1, 0.2);
 }
@@ -76,8 +76,8 @@ TEST(TcpRing, SendsWhatARingSendsAndNoMore) {
     EXPECT_EQ(result.expected, (6u * (1 << 20) + 1447) / 1448);
     EXPECT_EQ(result.arrived_first, result.expected);
     EXPECT_EQ(result.contributors_min, 4u);
-    // Counts segments with 32 bytes of TCP header, acknowledgements of every second segment, and
-    // notices.
+    // This counts segments with 32 bytes of TCP header, an acknowledgement for every second one,
+    // and notices.
     EXPECT_NEAR(static_cast<double>(result.bytes_sent), 6.0 * (1 << 20) * 1.035, 2e5);
   }
 }
@@ -148,7 +148,7 @@ TEST(TcpRing, RingWorksAgainAfterACallFailed) {
   for (int round = 0; round < 3; ++round) longest_ms(world.call(CallKind::all_reduce, 100'000));
 }
 
-// When the late rank comes, the others have given the call up, or are in the next one.
+// When rank 2 comes late, the others have given the call up, or are in the next one.
 TEST(TcpRing, RingWorksAgainAfterARankCameTooLate) {
   RingWorld world(star(0, 4, 300));
   for (const std::uint32_t rank : {0u, 1u, 3u}) world.submit(rank, CallKind::all_reduce, 4000);
@@ -163,7 +163,7 @@ TEST(TcpRing, RingWorksAgainAfterARankCameTooLate) {
   longest_ms(world.call(CallKind::all_reduce, 4000));
 }
 
-// The others wait in the second call when rank 2 fails the first and joins them.
+// The others wait in the second call when rank 2's first call fails and rank 2 joins them.
 TEST(TcpRing, OpenCallOutlivesANeighboursEarlierFailure) {
   RingWorld world(star(0, 4, 300));
   const auto others_submit = [&] {

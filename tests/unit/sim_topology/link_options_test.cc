@@ -29,7 +29,7 @@ Model loss_of(const std::string& settings) {
   return std::get<Model>(link.losses.at(0));
 }
 
-// A file of this test; its name is the test's.
+// Writes a file that is named after the test.
 std::string file_of(const std::string& content) {
   const std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
   const std::string path = (std::filesystem::temp_directory_path() /

@@ -17,14 +17,14 @@ inline Result<Topology> try_topology(const std::string& text) {
   return Topology::make(*scenario);
 }
 
-// Makes a topology, which must be possible.
+// Makes a topology from a text that must be valid.
 inline Topology topology_of(const std::string& text) {
   Result<Topology> made = try_topology(text);
   EXPECT_TRUE(made.ok()) << made.status().text();
   return *std::move(made);
 }
 
-// The names of the links of a pair, in order.
+// Returns the names of the links from one rank to another, in order.
 inline std::string way(const Topology& topology, std::uint32_t from, std::uint32_t to) {
   std::string names;
   for (std::uint32_t hop = 0; topology.next_link(from, to, hop) != kArrived; ++hop) {
@@ -33,7 +33,7 @@ inline std::string way(const Topology& topology, std::uint32_t from, std::uint32
   return names;
 }
 
-// The link of that name; there must be one.
+// Returns the link of that name, which must exist.
 inline LinkId link_named(const Topology& topology, const std::string& name) {
   for (LinkId link = 0; link < topology.links(); ++link) {
     if (topology.name(link) == name) return link;

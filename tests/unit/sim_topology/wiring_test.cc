@@ -57,7 +57,7 @@ TEST(Wiring, LeafSpineUsesAllSpinesAndKeepsAPairOnOne) {
     }
   }
   EXPECT_EQ(pairs.size(), 4u);
-  // 768 pairs, 192 expected with deviation 12: five sigmas.
+  // Each link expects 192 of 768 pairs, with a deviation of 12. The tolerance is five of these.
   for (const auto& [link, count] : pairs) EXPECT_NEAR(count, 192, 60) << topology.name(link);
 }
 
@@ -74,8 +74,8 @@ TEST(Wiring, FatTreeHasOneThreeAndFiveSwitchWays) {
   EXPECT_EQ(topology.links(), 32u + 4 * 16);
 }
 
-// On a way over the core, each switch is the end of one link and the start of the next. The core
-// switch must be one to which the aggregation switch has a link.
+// On a way through the core, each switch must be the end of one link and the start of the next, and
+// the aggregation switch must have a link to the core switch.
 TEST(Wiring, FatTreeLinksFit) {
   const Topology topology = topology_of("ranks: 54 topology { fat_tree { k: 6 } }");
   std::set<std::string> cores;

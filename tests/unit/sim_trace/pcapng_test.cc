@@ -21,7 +21,7 @@ std::uint32_t big16(const std::string& bytes, std::size_t at) {
                                     static_cast<std::uint8_t>(bytes[at + 1]));
 }
 
-// Blocks as the format has them: type, length, body, length again, in multiples of 4.
+// Splits a file into blocks: type, length, body and again length, in multiples of 4.
 std::vector<std::string> blocks_of(const std::string& file) {
   std::vector<std::string> blocks;
   for (std::size_t at = 0; at < file.size();) {

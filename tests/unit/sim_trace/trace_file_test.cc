@@ -13,7 +13,7 @@ using testing::HasSubstr;
 
 class TraceFile : public TraceFiles {
  protected:
-  // 8 packets on 3 links, with contents.
+  // Writes 8 packets on 3 links, with contents.
   void write_eight(const std::string& name) {
     const auto writer = open(name, {.seed = 9});
     for (std::uint32_t i = 0; i < 8; ++i) {

@@ -1,4 +1,4 @@
-// Traces that tests write by hand, and files of a test's own.
+// Traces that tests write by hand, and files for them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ inline sim::Packet packet_of(std::uint32_t from, std::uint32_t to, std::uint32_t
   return packet;
 }
 
-// A data packet of the wire format with `payload` zeros.
+// Makes a data datagram with `payload` zeros.
 inline std::vector<std::byte> data_datagram(std::uint32_t round, std::uint32_t index,
                                             std::size_t payload = 1000) {
   std::vector<std::byte> datagram(wire::kDataHeaderBytes + payload);
@@ -74,7 +74,7 @@ inline std::vector<std::byte> data_datagram(std::uint32_t round, std::uint32_t i
   return datagram;
 }
 
-// Reads to the end. The status tells whether that succeeded.
+// Reads a trace to its end. Returns the error if that fails.
 inline Status read_all(const std::string& path, std::vector<Packet>* packets = nullptr) {
   Result<TraceReader> reader = TraceReader::open(path);
   if (!reader.ok()) return reader.status();

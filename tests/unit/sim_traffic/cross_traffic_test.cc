@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 
-// A network that has only the cross traffic of a scenario text.
+// A network with only the cross traffic of a scenario.
 class TrafficWorld {
  public:
   explicit TrafficWorld(const std::string& text, std::uint64_t seed = 1) {
@@ -45,8 +45,8 @@ class TrafficWorld {
 TEST(CrossTraffic, ConstantSourceHasItsRate) {
   TrafficWorld world("ranks: 2 cross_traffic { from: 0 to: 1 on_off { rate_mbps: 30 off_ms: 0 } }");
   world.run_until(10 * kSecond);
-  // 1472 of 1500 bytes on the link are data. The flow starts and has one packet under way within
-  // the first 10 ms.
+  // Data are 1472 of 1500 bytes on the link. The tolerance covers the start and one packet in
+  // flight, both within 10 ms.
   EXPECT_NEAR(world.goodput_mbps(0), 30.0 * 1472 / 1500, 0.05);
 }
 

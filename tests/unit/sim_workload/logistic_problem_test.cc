@@ -50,10 +50,10 @@ TEST(LogisticProblem, ClassesLieAroundOppositeMeans) {
       square += std::pow(problem.point(i)[j], 2) / kPoints;
     }
   }
-  // The norm's own noise: one part along the mean, 19 across it.
+  // The norm has noise of its own: one part along the mean and 19 across it.
   const double bias = (kFeatures - 1) / (2.0 * 1.5 * kPoints);
   EXPECT_NEAR(norm_of(difference), 1.5 + bias, 4 / std::sqrt(kPoints));
-  // |x|^2: features + |mean|^2, variance 2 features + 4 |mean|^2.
+  // |x|^2 has the mean features + |mean|^2 and the variance 2 features + 4 |mean|^2.
   EXPECT_NEAR(square, kFeatures + 2.25, 4 * std::sqrt((2 * kFeatures + 9.0) / kPoints));
 }
 

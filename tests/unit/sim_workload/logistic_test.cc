@@ -17,8 +17,7 @@ std::unique_ptr<Workload> workload_of(const LogisticProblem::Options& options) {
   return std::move(*made);
 }
 
-// Runs rounds of SGD on all ranks in step, in which rank 0 weighs `tilt` times as much as the
-// others.
+// Runs rounds of SGD on all ranks. Rank 0 weighs `tilt` times as much as each other rank.
 void train(Workload& workload, float tilt, std::uint32_t rounds) {
   std::vector<float> gradient(workload.elements());
   for (std::uint32_t round = 0; round < rounds; ++round) {

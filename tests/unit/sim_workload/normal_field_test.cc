@@ -27,7 +27,7 @@ TEST(NormalField, FollowsTheNormalLaw) {
     const double below = static_cast<double>(i) / kCount;
     farthest = std::max({farthest, p - below, below + 1.0 / kCount - p});
   }
-  // Kolmogorov and Smirnov: above 2.2 with probability 1.2e-4, which is 3.8 sigma.
+  // The Kolmogorov-Smirnov statistic is above 2.2 with probability 1.2e-4, which is 3.8 sigma.
   EXPECT_LT(farthest * std::sqrt(kCount), 2.2);
 }
 
@@ -47,7 +47,7 @@ TEST(NormalField, HasTheMomentsOfTheNormalLaw) {
   EXPECT_NEAR(fourth / kCount, 3, 4 * std::sqrt(96.0) / deviation);
 }
 
-// Values at which the ziggurat ends and its tail begins.
+// At these values the ziggurat ends and its tail begins.
 TEST(NormalField, HasTheTailsOfTheNormalLaw) {
   constexpr std::size_t kMany = 8 * kCount;
   const std::vector<float> values = field(5, 1, 0, kMany);

@@ -17,7 +17,7 @@ std::vector<float> gradient_of(QuadraticWorkload& workload, std::uint32_t rank,
   return out;
 }
 
-// Runs rounds of SGD on all ranks in step, in which rank i has weight weights[i] in every average.
+// Runs rounds of SGD on all ranks. Rank i has weight weights[i] in every average.
 void train(QuadraticWorkload& workload, std::span<const double> weights, std::uint32_t rounds) {
   const auto ranks = static_cast<std::uint32_t>(weights.size());
   for (std::uint32_t round = 0; round < rounds; ++round) {
@@ -49,7 +49,8 @@ TEST(Quadratic, AllRanksStartAtZero) {
 }
 
 TEST(Quadratic, GradientIsThatOfTheBowl) {
-  // Two elements: h = 1/100 and 1. f is quadratic, so differences of gradients are h exactly.
+  // The two elements have h = 1/100 and 1. f is quadratic, so differences of gradients are exactly
+  // h.
   QuadraticWorkload workload({.ranks = 2, .elements = 2, .condition = 100}, 1);
   const auto at_zero = gradient_of(workload, 1, 0);
   workload.parameters(1)[0] = 2;
@@ -89,7 +90,7 @@ TEST(Quadratic, TiltedWeightsEndAtTheirFixedPoint) {
   EXPECT_NEAR(workload.loss(2), workload.gap_of(point), 1e-5);
 }
 
-// Over the centres, E gap = (center_deviation^2 / 2) sum_j h_j sum_i (w_i - 1/N)^2.
+// The mean gap over the centres is (center_deviation^2 / 2) sum_j h_j sum_i (w_i - 1/N)^2.
 TEST(Quadratic, TheFixedPointsGapIsTheClosedForm) {
   constexpr std::size_t kElements = 100'000;
   QuadraticWorkload workload(
@@ -102,8 +103,8 @@ TEST(Quadratic, TheFixedPointsGapIsTheClosedForm) {
               4 * expected * std::sqrt(2.0 / kElements));
 }
 
-// The ratio rule at 40 % loss, where each element is lost independently. README.md tells where it
-// ends.
+// The estimator is ratio, and 40 % of the elements are lost independently. README.md tells where
+// SGD ends.
 TEST(Quadratic, TheRatioRuleEndsWhereItsWeightsSay) {
   constexpr std::uint32_t kRanks = 4;
   constexpr std::size_t kElements = 8000;
@@ -155,7 +156,7 @@ TEST(Quadratic, CentersSpreadAroundACommonOne) {
     product += static_cast<double>(first[j]) * second[j] / kElements;
   }
   EXPECT_NEAR(difference, 18, 4 * 18 * std::sqrt(2.0 / kElements));
-  // The common part has variance 1; a product of two of variance 10 deviates by about 10.
+  // The common part has variance 1. A product of two parts of variance 10 deviates by about 10.
   EXPECT_NEAR(product, 1, 4 * 10.1 / std::sqrt(kElements));
 }
 

@@ -77,8 +77,7 @@ TEST(GradientSum, OfAllMicroBatchesIsTheGradientTimesTheirNumber) {
   }
 }
 
-// The noise of micro-batches is independent, so the sum of a part of them has relatively more
-// noise.
+// Noise of micro-batches is independent, so a sum of fewer of them has relatively more noise.
 TEST(GradientSum, OfSomeMicroBatchesHasTheNoiseOfAsMany) {
   for (const char* kind : {"synthetic { mean: 0 deviation: 0.5 }",
                            "quadratic { condition: 1 center_deviation: 0 noise: 0.5 }"}) {

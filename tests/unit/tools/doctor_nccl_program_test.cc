@@ -12,7 +12,7 @@
 namespace leeway::tools::doctor {
 namespace {
 
-// A program of this machine that calls no function of NCCL.
+// Returns this test program, which calls no function of NCCL.
 std::vector<std::byte> own_program() {
   std::ifstream file("/proc/self/exe", std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};

@@ -1,4 +1,4 @@
-// Shell scripts as ranks.
+// Tests with shell scripts as ranks.
 #include "rank_processes.h"
 
 #include <gmock/gmock.h>
@@ -53,7 +53,7 @@ Outcome run(const RankCommand& command) {
   return outcome;
 }
 
-// A directory that disappears with the test.
+// A folder that is deleted after the test.
 class Folder {
  public:
   Folder() {
@@ -190,8 +190,8 @@ TEST(RunRankProcesses, PassesSignalsOn) {
   }
 }
 
-// However early the launcher is killed, and whatever signals its ranks ignore. Each rank holds a
-// pipe open.
+// Ranks must die however early the launcher is killed, and whatever signals they ignore. Each rank
+// holds a pipe open, so its death shows.
 TEST(RunRankProcesses, RanksDoNotOutliveAKilledLauncher) {
   for (const bool is_early : {false, true}) {
     const Folder folder;

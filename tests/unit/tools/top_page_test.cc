@@ -8,7 +8,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The answer of a process after `datagrams` datagrams.
+// Returns the metrics of a process after `datagrams` datagrams.
 std::string answer(int datagrams, double waited) {
   const std::string labels =
       "driver=\"0\",transport=\"udp\",communicator=\"world\",rank=\"0\",peer=\"1\"";
@@ -83,7 +83,7 @@ TEST(TopPage, JsonHasTheSame) {
   EXPECT_THAT(json, HasSubstr("\"queue_seconds\": null"));
 }
 
-// The other process chooses the contents of labels.
+// Labels come from another process, so they may hold control characters.
 TEST(TopPage, SendsTheTerminalNothingButText) {
   const std::string bad =
       "\x1b]0;owned\x07\x9b"

@@ -31,7 +31,7 @@ class DroppingRank {
   }
 
   ComputeBudget& budget() { return accumulation_->budget(); }
-  // The mean of the steps' losses.
+  // Returns the mean of the steps' losses.
   double compute_steps(std::uint64_t steps) {
     double loss = 0;
     for (std::uint64_t step = 0; step < steps; ++step)
@@ -66,7 +66,7 @@ TEST(AccumulationCompute, WeighsByWhatWasPlannedIfToldTo) {
 }
 
 TEST(AccumulationCompute, ReturnsTheMeanLossOfWhatWasCompleted) {
-  // For any windows, the loss of an untrained model is nearly the logarithm of its 11 characters.
+  // An untrained model's loss is nearly the logarithm of its 11 characters, for any windows.
   DroppingRank rank("realised");
   EXPECT_NEAR(rank.compute_steps(1), std::log(11.0), 0.3);
   EXPECT_NEAR(rank.compute_steps(kWarmUpSteps), std::log(11.0), 0.3);

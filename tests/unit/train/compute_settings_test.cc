@@ -131,7 +131,7 @@ TEST(Understand, TakesTheRanksOfALauncher) {
   EXPECT_TRUE(understand(arguments, environment).ok());
 }
 
-// The runs with which a run with a threshold is compared.
+// Tests with which runs a run with a threshold is compared.
 class ComparedRuns : public testing::Test {
  protected:
   static Settings settings() {

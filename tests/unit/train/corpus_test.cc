@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Text in which any three characters in a row tell their place.
+// Makes text in which any three characters in a row tell their place.
 std::string numbered_text(std::size_t lines) {
   std::string text;
   for (std::size_t i = 0; i < lines; ++i) text += std::to_string(1'000'000 + i) + "\n";
@@ -34,7 +34,8 @@ TEST(CorpusFromText, PartsTogetherAreTheTextAndDoNotOverlap) {
   const std::string training = characters_of(*corpus, corpus->training());
   const std::string validation = characters_of(*corpus, corpus->validation());
   ASSERT_EQ(training.size() + validation.size(), text.size());
-  // Dealing the blocks out again gives the text: each character is in one part, once.
+  // Putting the blocks of both parts together again gives the text, so each character is in one
+  // part, once.
   std::string rebuilt;
   std::size_t t = 0, v = 0;
   for (std::size_t block = 0; rebuilt.size() < text.size(); ++block) {
@@ -162,7 +163,7 @@ TEST(BigramPerplexity, IsOneForATextThatOneCharacterForetells) {
 }
 
 TEST(BigramPerplexity, IsTheAlphabetForRandomCharacters) {
-  // 0.1 of the characters are scored; the estimate's relative error is far below a percent.
+  // A tenth of the characters are scored, so the estimate's relative error is far below a percent.
   std::string text;
   std::uint64_t state = 88172645463325252ULL;
   for (int i = 0; i < 400'000; ++i) {

@@ -10,10 +10,10 @@
 namespace leeway::tools::train {
 namespace {
 
-// Several packets for each rank, so that each rank owns some.
+// These make several packets per rank, so that each rank owns some.
 constexpr std::size_t kElements = 4096;
 
-// Every rank's gradient after a step in which rank r contributes `sums[r]` with weight
+// Returns every rank's gradient after a step in which rank r contributes `sums[r]` with weight
 // `weights[r]`. In replica mode, only the rank's own shard counts.
 std::vector<std::vector<float>> updated_gradients(const char* mode, std::vector<float> sums,
                                                   std::vector<double> weights) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr GptShape kShape{.vocabulary = 13, .context = 12, .layers = 2, .width = 32, .heads = 2};
 
-// Some pattern that can be learned: every token is its predecessor plus three.
+// Makes a pattern that can be learned: every token is its predecessor plus three.
 std::vector<std::int64_t> windows_of(std::size_t count) {
   std::vector<std::int64_t> windows;
   for (std::size_t w = 0; w < count; ++w) {
@@ -56,9 +56,9 @@ TEST(GptMeanLoss, IsTheMeanOverWindows) {
 }
 
 TEST(GptMeanLoss, DoesNotLookAhead) {
-  // A model with a context shorter by one and the same parameters gives the losses of all
-  // predictions but the last. If these do not change when more text follows, the rest is -ln P(last
-  // token), and these P must add up to one.
+  // A model with equal parameters and a context shorter by one gives the losses of all predictions
+  // but the last. If more text does not change these, the rest is -ln P(last token), and these P
+  // must sum up to one.
   GptShape shorter = kShape;
   shorter.context -= 1;
   Gpt model(kShape, 3), prefix_model(shorter, 3);
@@ -78,7 +78,7 @@ TEST(GptParameters, WritingToTheFlatRangeChangesTheModel) {
   Gpt model(kShape, 1);
   const auto windows = windows_of(4);
   const double before = model.mean_loss(windows);
-  // The head's biases are the last tensor: one very likely token makes the others' loss large.
+  // The last tensor is the head's biases. One very likely token makes the loss of the others large.
   model.parameters().back() += 50.0F;
   EXPECT_GT(model.mean_loss(windows), before + 10.0);
   model.parameters().back() -= 50.0F;
@@ -98,8 +98,7 @@ TEST(GptComputeGradient, FillsTheFlatGradientAndForgetsTheLastOne) {
 }
 
 TEST(GptComputeGradient, IsTheDerivativeOfTheLoss) {
-  // Takes the derivative along the gradient's own direction, in which the loss changes most and
-  // float32 differences are most accurate.
+  // Takes the derivative along the gradient itself, where float32 differences are most accurate.
   Gpt model(kShape, 5);
   const auto windows = windows_of(6);
   model.compute_gradient(windows);
@@ -120,7 +119,7 @@ TEST(GptComputeGradient, IsTheDerivativeOfTheLoss) {
 }
 
 TEST(GptComputeGradient, OfAllWindowsIsTheMeanOfTheParts) {
-  // Data-parallel training depends on this.
+  // Data-parallel training depends on this property.
   Gpt model(kShape, 2);
   const auto windows = windows_of(4);
   const std::size_t half = windows.size() / 2;

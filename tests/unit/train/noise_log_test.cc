@@ -35,12 +35,12 @@ TEST(NoiseLogMean, OfEqualReportsIsThatReport) {
   EXPECT_NEAR(mean->ratio(), std::sqrt(4.0 / 0.75), 1e-12);
 }
 
-// |gradient|^2 of single steps scatters around 1 and is often negative, so a mean of ratios would
-// be 0 half of the time.
+// |gradient|^2 of single steps scatters around 1 and is often negative. A mean of ratios would be 0
+// half of the time.
 TEST(NoiseLogMean, FormsTheRatioOfAveragesNotTheAverageOfRatios) {
   NoiseLog log;
   for (int i = 0; i < 2000; ++i) log.add(measured(i % 2 == 0 ? 5.0 : -3.0, 0.0, 0.0, 1.0));
-  // The newest value of each pair weighs a little less than half of both together: 2 sinh(1/200) x
+  // The newest value of each pair weighs a little less than half: the difference is 2 sinh(1/200) x
   // 4.
   EXPECT_NEAR(log.mean()->gradient_mean_square, 1.0, 0.03);
   EXPECT_NEAR(log.mean()->ratio(), 1.0, 0.02);

@@ -1,4 +1,4 @@
-// The report's text about slow workers and dropped work, in its table and in JSON.
+// Tests the report's text about slow workers and dropped work, in the table and in JSON.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
-// `seconds` for 1,600 planned micro-batches of 2 samples.
+// Fills a run of 1,600 planned micro-batches of 2 samples that took `seconds`.
 RunResult computed(RunResult run, std::uint64_t completed, double seconds) {
   run.seconds = seconds;
   run.compute.steps = 50;
@@ -26,7 +26,7 @@ RunResult computed(RunResult run, std::uint64_t completed, double seconds) {
   return run;
 }
 
-// A tenth is dropped. There are 288 samples a second, and 256 without the threshold.
+// A tenth of the work is dropped. There are 288 samples a second, and 256 without the threshold.
 SeedOutcome dropping(SeedOutcome outcome) {
   outcome.lossy = computed(outcome.lossy, 1440, 10);
   outcome.lossy.compute.threshold_ms = 61.25;

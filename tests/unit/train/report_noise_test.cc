@@ -1,4 +1,4 @@
-// The report's text about noise and chosen codecs, in its table and in JSON.
+// Tests the report's text about noise and chosen codecs, in the table and in JSON.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -75,7 +75,7 @@ TEST(FormatTable, WarnsOfNothingThatTheNoiseOfTheBatchesOutweighs) {
   EXPECT_THAT(format_table(report), HasSubstr("takes 33 % of the progress"));
 }
 
-// The end of the default demo: the estimate was below zero, within its error.
+// At the end of the default demo, the estimate is below zero, within its error.
 TEST(FormatTable, GradientThatWasNotMeasuredWellEnoughIsABoundAndNoWarning) {
   TrainReport report = one_seed();
   report.outcomes[0].lossy.noise = noise_of(-0.5, 0.0, 1.0);

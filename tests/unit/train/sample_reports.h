@@ -1,4 +1,4 @@
-// Reports for tests, of runs that never took place.
+// Reports of runs that never took place.
 #pragma once
 
 #include <optional>

@@ -106,7 +106,7 @@ TEST(LearningRateAt, IsPositiveInTheShortestRuns) {
 TEST(LearningRateAt, FollowsSamplesWhereMoreStepsAreExpected) {
   for (std::uint64_t step = 0; step < 100; ++step)
     EXPECT_EQ(learning_rate_at(step, 100, 100, 0.3), learning_rate_at(step, 100, 0.3));
-  // Two steps together have as many samples as one step otherwise.
+  // Here two steps have as many samples as one step above.
   for (std::uint64_t step = 0; step < 100; ++step)
     EXPECT_DOUBLE_EQ(learning_rate_at(2 * step + 1, 200, 100, 0.3),
                      learning_rate_at(step, 100, 0.3));

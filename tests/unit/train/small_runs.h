@@ -1,4 +1,4 @@
-// Whole runs for tests, over communicators inside this process: small models, real collectives.
+// Whole training runs with small models and real collectives inside this process.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ inline Settings understood(const Arguments& arguments) {
   return *settings;
 }
 
-// Runs each rank on a thread of its own. `job(rank)` gives what it trains.
+// Runs each rank on a thread of its own, with what `job(rank)` gives it.
 struct Job {
   Settings settings;
   Corpus corpus;
@@ -77,8 +77,8 @@ inline std::vector<Result<RunResult>> train_together(const Arguments& arguments)
   });
 }
 
-// A trained model predicts a periodic text almost perfectly. For an untrained one, the perplexity
-// is the number of its 12 characters.
+// A trained model predicts a periodic text almost perfectly. An untrained model's perplexity is the
+// number of its 12 characters.
 inline constexpr double kLearntPerplexity = 1.5;
 
 }  // namespace leeway::tools::train

@@ -21,7 +21,7 @@ StragglerModel model_of(const char* text) {
   return *model;
 }
 
-// Delays of many steps, sorted, in milliseconds.
+// Returns sorted delays of many steps in milliseconds.
 std::vector<double> delays_ms(const char* text, int rank = 0) {
   const Straggler straggler(model_of(text), 1, rank);
   std::vector<double> delays;
@@ -79,7 +79,7 @@ TEST(StragglerDelay, OfALognormalHasItsMedianAndMean) {
   const auto delays = delays_ms("lognormal:4:0.5");
   EXPECT_NEAR(delays[delays.size() / 2], 4.0, 0.08);
   EXPECT_NEAR(mean_of(delays), 4.0 * std::exp(0.125), 0.08);
-  // A standard normal exceeds 2 in 2.275 % of all cases.
+  // A standard normal variable exceeds 2 with a probability of 2.275 %.
   const auto beyond = delays.end() - std::ranges::upper_bound(delays, 4.0 * std::exp(1.0));
   EXPECT_NEAR(static_cast<double>(beyond) / static_cast<double>(delays.size()), 0.02275, 0.005);
 }
@@ -87,10 +87,10 @@ TEST(StragglerDelay, OfALognormalHasItsMedianAndMean) {
 TEST(StragglerDelay, OfThePaperProlongsByHalfOnAverageAndSixfoldAtMost) {
   const auto delays = delays_ms("paper:10");
   EXPECT_NEAR(mean_of(delays), 15.0, 0.2);
-  // l is 1 at least and 999 at most; E[l] = 87.634.
+  // The paper's l is between 1 and 999, with mean 87.634.
   EXPECT_GE(delays.front(), 10.0 * (1 + 0.5 / 87.635));
   EXPECT_LE(delays.back(), 10.0 * (1 + 0.5 * 999 / 87.633));
-  // The multiplier's variance is 1.35, of which the delay has (10 / 2)^2.
+  // The multiplier has variance 1.35, and the delay has (10 / 2)^2 of that.
   double squares = 0;
   for (const double delay : delays) squares += (delay - 15.0) * (delay - 15.0);
   EXPECT_NEAR(squares / static_cast<double>(delays.size()), 25 * 1.35, 2.0);

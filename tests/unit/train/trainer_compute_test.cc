@@ -1,4 +1,4 @@
-// Whole runs whose ranks compute in micro-batches, straggle and drop work.
+// Tests whole runs whose ranks compute in micro-batches, straggle and drop work.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ using testing::HasSubstr;
 
 constexpr std::uint64_t kWholeRun = 60 * 2 * kRanks;  // micro-batches of one window
 
-// Delays of 3 ms and more against a threshold of 4: most second micro-batches are dropped.
+// Delays are 3 ms and more and the threshold is 4 ms, so most second micro-batches are dropped.
 Arguments dropping_job() {
   Arguments arguments = small_job();
   arguments.compute.micro_batches = 2;
@@ -24,7 +24,7 @@ Arguments dropping_job() {
 
 TEST(Train, MicroBatchesAddUpToTheBatch) {
   Arguments arguments = small_job();
-  // So few steps that different windows would show, and rounding errors would not.
+  // In so few steps, different windows would show, but rounding errors do not.
   arguments.steps = 8;
   const auto whole = train_together(arguments);
   arguments.compute.micro_batches = 2;
@@ -62,7 +62,7 @@ TEST(Train, ExtraStepsMakeUpForDroppedSamples) {
       EXPECT_GT(compute.drop_rate(), 0.1);
       EXPECT_GT(compute.steps, 60u);
       EXPECT_EQ(compute.planned, compute.steps * 2 * kRanks);
-      // The end of the run is predicted from counts that are up to 44 steps old, out of some 90.
+      // Counts are up to 44 steps old, out of some 90, when the run's end is predicted.
       EXPECT_GE(compute.completed, kWholeRun);
       EXPECT_LE(compute.completed, kWholeRun * 5 / 4);
       EXPECT_EQ(compute.completed, results[0]->compute.completed);

@@ -36,7 +36,7 @@ TEST(Train, LearnsInReplicaModeUnderLoss) {
   for (const auto& result : results) {
     ASSERT_TRUE(result.ok()) << result.status().c_str();
     EXPECT_LT(result->perplexity, kLearntPerplexity);
-    // Some 2,000 packets: a standard error of 0.9 %; 5 of them.
+    // Some 2,000 packets give a standard error of 0.9 %. The tolerance is five of these.
     EXPECT_NEAR(result->loss_observed, 0.2, 0.045);
     ASSERT_TRUE(result->drift.has_value());
     EXPECT_GT(result->drift->owner_measured, 0.0);
@@ -86,8 +86,7 @@ TEST(Train, LearnsInDdpModeWithACodecForEachHalf) {
   }
 }
 
-// Rounding to 4 bits loses the small elements of a block, step after step, unless a residual keeps
-// them.
+// Rounding to 4 bits loses a block's small elements in every step, unless a residual keeps them.
 TEST(Train, ErrorFeedbackIsKeptOverSteps) {
   Arguments arguments = small_job();
   arguments.codec = "nvfp4:nearest";

@@ -19,7 +19,7 @@ inline Bytes bytes_of(ByteSpan span) {
   return {span.begin(), span.end()};
 }
 
-// A pattern of bytes that tells where they came from: a shifted or swapped copy does not repeat it.
+// Makes bytes that depend on their place, so that a shifted or swapped copy shows.
 inline Bytes pattern(std::size_t bytes, std::uint32_t start = 0) {
   Bytes out(bytes);
   std::uint32_t value = start * 2654435761u + 1;
@@ -30,7 +30,7 @@ inline Bytes pattern(std::size_t bytes, std::uint32_t start = 0) {
   return out;
 }
 
-// A train over one or more slices that cut `memory` at the given places.
+// A train with its memory, which slices cut at the given places.
 struct OwnedTrain {
   OwnedTrain(Rank to, std::size_t segment_bytes, Bytes memory_in,
              std::vector<std::size_t> cuts = {})
@@ -62,7 +62,7 @@ inline std::size_t send_one(DatagramTransport& transport, const Train& train) {
   return transport.send(std::span(&train, 1));
 }
 
-// A data packet as rank `source` would send it to rank `destination`.
+// Makes a data datagram from rank `source` to rank `destination`.
 inline Bytes data_packet(std::uint32_t index, std::uint32_t flow_packets, Rank source = 1,
                          Rank destination = 0, std::size_t payload_bytes = 64,
                          std::uint16_t attempt = 0, bool payload_summed = true) {
@@ -95,8 +95,8 @@ inline std::uint32_t index_of(ByteSpan packet) {
                                                                            : UINT32_MAX;
 }
 
-// Takes datagrams until `count` have come, or none came for two seconds. Returns copies in order of
-// arrival.
+// Receives until `count` datagrams have come, or none came for two seconds. Returns copies in
+// order.
 inline std::vector<Bytes> receive_all(DatagramTransport& transport, std::size_t count,
                                       std::size_t room = 32) {
   std::vector<Bytes> all;
@@ -111,7 +111,7 @@ inline std::vector<Bytes> receive_all(DatagramTransport& transport, std::size_t 
   return all;
 }
 
-// UDP transports on loopback that know each other.
+// Makes UDP transports on loopback that know each other.
 inline std::vector<std::unique_ptr<UdpTransport>> make_udp_group(int size,
                                                                  const UdpOptions& options = {}) {
   std::vector<std::unique_ptr<UdpTransport>> group;

@@ -17,7 +17,7 @@ namespace leeway::transport {
 
 class FakeVerbs {
  public:
-  // A datagram as the device would have read it when it was posted.
+  // A datagram as the device would read it when it is posted.
   struct Sent {
     Bytes bytes;
     std::vector<ibv_sge> pieces;
@@ -45,7 +45,7 @@ class FakeVerbs {
   }
   FakeVerbs(const FakeVerbs&) = delete;
 
-  // Completes what was posted up to datagram `number`, as far as completions were requested.
+  // Completes the datagrams posted up to `number`, if they requested completions.
   void complete(std::uint64_t number, ibv_wc_status status = IBV_WC_SUCCESS) {
     for (const Sent& datagram : sent) {
       if (datagram.number <= completed_ || datagram.number > number) continue;
@@ -113,13 +113,13 @@ class FakeVerbs {
   std::uint64_t completed_ = 0;
 };
 
-// An address on Ethernet: 10.0.0.`host`, queue pair `queue_pair`.
+// Returns the Ethernet address of 10.0.0.`host`, queue pair `queue_pair`.
 inline VerbsAddress roce_address(unsigned host, std::uint32_t queue_pair = 100) {
   const asio::ip::address_v4 v4(0x0A000000u + host);
   return {LinkLayer::ethernet, 0, queue_pair, 0x01234567, gid_of(v4)};
 }
 
-// The header that the device writes in front of a datagram from an IPv4 address.
+// Makes the header that a device writes before a datagram from an IPv4 address.
 inline Bytes ipv4_header(unsigned host) {
   Bytes header(kNetworkHeaderBytes);
   header[20] = std::byte{0x45};

@@ -1,4 +1,4 @@
-// One seed loses the same packets over any transport and in any order of arrival.
+// A seed must lose the same packets over any transport and in any order of arrival.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,8 +21,8 @@ std::unique_ptr<DatagramTransport> with_faults(std::unique_ptr<DatagramTransport
                                           [] { return Instant{}; });
 }
 
-// Rank 1 sends all packets of a flow to rank 0, in an order drawn from `shuffle`; the indices that
-// arrive.
+// Sends all packets of a flow from rank 1 to rank 0, in an order drawn from `shuffle`. Returns the
+// indices that arrive.
 std::set<std::uint32_t> arrivals(DatagramTransport& from, DatagramTransport& to, unsigned shuffle) {
   std::vector<std::uint32_t> order(kPackets);
   for (std::uint32_t i = 0; i < kPackets; ++i) order[i] = i;
@@ -32,7 +32,7 @@ std::set<std::uint32_t> arrivals(DatagramTransport& from, DatagramTransport& to,
     const OwnedTrain train(0, 1472, data_packet(index, kPackets));
     send_one(from, train.train);
   }
-  // Not subject to any fault, as it is from no Leeway rank: marks the end.
+  // The end is marked by a datagram that is not Leeway's, so no fault hits it.
   const OwnedTrain last(0, 1472, pattern(10));
   send_one(from, last.train);
   for (bool ended = false; !ended;) {

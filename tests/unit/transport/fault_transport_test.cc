@@ -1,4 +1,5 @@
-// Faults with probability 1, or of listed packets, over a scripted transport and with a hand clock.
+// Tests faults with probability 1, or of listed packets, over a scripted transport and with a hand
+// clock.
 #include "transport/fault/fault_transport.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +29,7 @@ class FaultTransportTest : public testing::Test {
     return *transport_;
   }
 
-  // Index of each packet handed out by one receive().
+  // Returns the indices of the packets from one receive().
   std::vector<std::uint32_t> receive(std::size_t room = 32) {
     std::vector<Received> out(room);
     const std::size_t filled = transport_->receive(out);
@@ -118,7 +119,7 @@ TEST_F(FaultTransportReceive, CorruptionFlipsExactlyOneBitAndAlwaysTheSame) {
   EXPECT_EQ(transport_->fault_counters().corrupted, 1u);
 }
 
-// Nobody would find damage in a payload without a checksum, so such packets are hit where it shows.
+// Damage to a payload without a checksum would not be found, so the fault damages checked bytes.
 TEST_F(FaultTransportReceive, CorruptionIsAlwaysFoundAlsoWherePayloadsAreNotSummed) {
   with({.corrupt = 1.0}, 256);
   std::vector<Bytes> batch;
@@ -160,7 +161,7 @@ TEST_F(FaultTransportReceive, AReorderedPacketIsOvertakenByAsManyAsThePlanSays) 
   impairment::FaultPlan plan = impairment::FaultPlan::create({.reorder = 0.1, .seed = 4}).value();
   with({.reorder = 0.1, .seed = 4});
   below_->arrive(packets(0, 99));
-  // The rule, told simply: every packet that is let out brings the held ones one step nearer.
+  // The rule in simple form: every packet that is let out brings held packets one step nearer.
   std::vector<std::uint32_t> expected;
   std::vector<std::pair<std::uint32_t, int>> held;
   for (std::uint32_t i = 0; i < 100; ++i) {

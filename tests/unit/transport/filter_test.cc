@@ -16,7 +16,7 @@ Bytes sealed_like(std::uint32_t tag, std::uint8_t phase = 0) {
   return datagram;
 }
 
-// A socket with the filter, and one that speaks to it.
+// A socket with the filter, and one that sends to it.
 class Filtered : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -65,7 +65,7 @@ TEST_P(Filtered, JunkIsNoOverflow) {
   EXPECT_EQ(group_[1]->counters().junk, 1000u);
 }
 
-// Another socket of this host overflows while junk comes to ours.
+// Another socket of this host overflows while junk comes to this one.
 TEST_P(Filtered, OtherSocketsOverflowsAreNotOurs) {
   UdpOptions options;
   options.bind_address = asio::ip::make_address(GetParam());
@@ -83,7 +83,7 @@ TEST_P(Filtered, OtherSocketsOverflowsAreNotOurs) {
   EXPECT_EQ(group_[1]->counters().junk, 1000u);
 }
 
-// Datagrams read since then show that the buffer may have been full.
+// If datagrams were read since, the socket's buffer may have been full.
 TEST_P(Filtered, OverflowsAreCountedAfterTheBufferWasRead) {
   for (int i = 0; i < 1000; ++i) send(sealed_like(kTagBase));
   std::array<Received, 256> received;

@@ -117,8 +117,8 @@ TEST(InprocTransportWait, EndsForAWakeOfAnotherThread) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, 30s);
 }
 
-// Every rank sends numbered datagrams to every other and checks that each source's come complete
-// and in order.
+// Every rank sends numbered datagrams to every other. Each source's must arrive complete and in
+// order.
 TEST(InprocTransportThreads, ManySendersAndReceiversAtOnceLoseNothingWithinTheBuffer) {
   constexpr int kRanks = 4;
   constexpr std::uint32_t kDatagrams = 2000;

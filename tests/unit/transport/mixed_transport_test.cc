@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// The network of all ranks: datagrams lie here until they are received.
+// A network that keeps each rank's datagrams until they are received.
 struct Net {
   struct Item {
     Rank from;
@@ -75,7 +75,7 @@ class NetTransport final : public DatagramTransport {
   std::vector<Net::Item> here_;
 };
 
-// Two ranks of one host, and time that a test moves.
+// Two ranks of one host, with a hand clock.
 class MixedTransportTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -94,7 +94,7 @@ class MixedTransportTest : public testing::Test {
   void meet(Rank rank) {
     all_[rank]->meet(static_cast<Rank>(1 - rank), {name_, rank == 0, kRingBytesMin}, 100u + rank);
   }
-  // Both look for what has arrived, again and again.
+  // Lets both ranks receive again and again.
   std::vector<Bytes> turn(int times = 10) {
     std::vector<Bytes> arrived;
     for (int i = 0; i < times; ++i) {
@@ -191,7 +191,7 @@ TEST_F(MixedTransportTest, BellsThatAreLostDelayTheProofOnly) {
   EXPECT_TRUE(all_[0]->is_near(1) && all_[1]->is_near(0));
 }
 
-// Two mounts of /dev/shm, say: the name that the peer made is not there.
+// The name that the peer made is not there, as with two mounts of /dev/shm.
 TEST_F(MixedTransportTest, APeerThatFindsNoSegmentSaysSoAndBothUseUdpSoon) {
   open(1, "/dev/shm/there-is-no-such-folder");
   meet(0);

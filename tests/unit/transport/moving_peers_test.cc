@@ -1,4 +1,4 @@
-// Sealed peers over real sockets, behind a translator that changes their addresses.
+// Tests sealed peers over real sockets, behind a translator that changes their addresses.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -18,7 +18,7 @@ Instant clock_now() {
   return {std::chrono::steady_clock::now().time_since_epoch().count()};
 }
 
-// Process 0 is behind a translator: it sends to `inside_`, and process 1 hears it from `outside_`.
+// Process 0 is behind a translator. It sends to `inside_`, and process 1 hears it from `outside_`.
 class MovingPeersTest : public ::testing::Test {
  protected:
   MovingPeersTest() {
@@ -51,8 +51,8 @@ class MovingPeersTest : public ::testing::Test {
                       seal::aead_maker(seal::AeadKind::aes_128_gcm));
   }
 
-  // Forwards the datagrams that `from` received to `address`, by way of `to`. The copier, if there
-  // is one, sees them first.
+  // Forwards the datagrams that `from` received to `address`, by way of `to`. A copier sees them
+  // first.
   void forward(Socket& from, Socket& to, const UdpAddress& address) {
     std::array<std::byte, 2048> bytes;
     while (true) {
@@ -72,7 +72,7 @@ class MovingPeersTest : public ::testing::Test {
     if (copying_ != nullptr) forward(*copying_, *inside_, udp_[0]->local_address());
   }
 
-  // Sends a datagram each way. Returns whether both arrived within a second and a half.
+  // Sends a datagram each way. Returns true if both arrive within a second and a half.
   bool exchange() {
     bool arrived[2] = {false, false};
     const auto end = std::chrono::steady_clock::now() + 1500ms;
@@ -151,8 +151,7 @@ TEST_F(MovingPeersTest, ReplayedAndForgedDatagramsMoveNothing) {
   EXPECT_EQ(elsewhere->receive_from(asio::buffer(answer), source, 0, error), 0u);
 }
 
-// The copier is faster than the network with every datagram, and forwards everything that is sent
-// to him.
+// The copier forwards every datagram faster than the network, and all that is sent to him.
 TEST_F(MovingPeersTest, ACopierOnThePathTakesNoTrafficAway) {
   copying_ = open("127.0.0.66");
   copier_ = [&](ByteSpan bytes) {

@@ -1,4 +1,4 @@
-// A script replaces the system call, so that tests can make coalesced messages of every shape.
+// A script replaces the system call, so that tests can make coalesced messages of any shape.
 #include "transport/udp/receiver.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Sealed peers without a path of their own, through a third one.
+// Tests sealed peers without a path between them, through a third one.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -35,7 +35,6 @@ TEST_F(RelayedPeersTest, TrainsArriveAsTheyWereSentDatagramByDatagram) {
   EXPECT_EQ(group_.counter(1, "relays_found"), 1u);
 }
 
-// The two processes have keys of their own, which change as usual.
 TEST_F(RelayedPeersTest, KeysChangeThroughTheRelay) {
   group_.run(1200ms);
   ASSERT_EQ(group_.at(1).relay_of(2), 0u);
@@ -69,7 +68,7 @@ TEST_F(RelayedPeersTest, TheLongestTrainBecomesTwo) {
 TEST_F(RelayedPeersTest, WhatTheRelaySeesIsSealedForTheReceiver) {
   const Bytes secret = pattern(600);
   std::vector<Bytes> flying;
-  // Keys stay those that the test has: messages about them are lost
+  // Messages about keys are lost, so that keys stay those of the test.
   group_.network = [&](const RelayGroup::Flying& one) {
     flying.push_back(one.bytes);
     const bool is_lost = one.bytes.size() == seal::Association::kMessageBytesMax;
@@ -79,7 +78,7 @@ TEST_F(RelayedPeersTest, WhatTheRelaySeesIsSealedForTheReceiver) {
   group_.send(1, 2, secret, 600);
   group_.run(20ms);
   ASSERT_EQ(group_.take_heard(2, 1).size(), 1u);
-  // The relay's own keys open the hop. They show 12 bytes of head and a sealed datagram.
+  // With its own keys the relay opens the hop, and sees 12 bytes of head and a sealed datagram.
   seal::Associations relay;
   relay.meet(group_.now(), 1, RelayGroup::keys_of(0, 1),
              seal::aead_maker(seal::AeadKind::aes_128_gcm));
@@ -109,7 +108,7 @@ TEST_F(RelayedPeersTest, TrafficGoesStraightWhenThereIsAPath) {
   EXPECT_EQ(group_.counter(0, "forwarded"), before);
 }
 
-// A mark on either hop marks the datagram. A datagram that was sealed straight keeps its own mark.
+// A mark on either hop marks the datagram; a datagram without a relay keeps its own mark.
 TEST_F(RelayedPeersTest, MarksOfTheNetworkSurviveTheSeal) {
   group_.run(1200ms);
   group_.mark(Ecn::ce);
@@ -136,7 +135,7 @@ TEST(RelayedPeers, ARelayThatDiesIsReplacedBeforeAnybodyIsGivenUp) {
   EXPECT_EQ(group.take_heard(3, 2).size(), 1u);
 }
 
-// WIRE 9.10
+// Required by WIRE 9.10.
 TEST_F(RelayedPeersTest, ARelayWithoutShareForAllSaysWhatItPassesOn) {
   group_.run(1200ms);
   group_.at(0).set_uplink(16e6);
@@ -150,7 +149,7 @@ TEST_F(RelayedPeersTest, ARelayWithoutShareForAllSaysWhatItPassesOn) {
   ASSERT_TRUE(share);
   EXPECT_EQ(share->relay, 0u);
   EXPECT_NEAR(static_cast<double>(share->bytes_per_second), 15e6 / 4 / 8, 1000);
-  // Refusals since the last message are told in the next one.
+  // Refusals since the last message are told in the next one, so some may be missing.
   const std::uint64_t refused = group_.counter(0, "forwarding_refused_share");
   EXPECT_GE(group_.counter(1, "refused_by_relays"), refused - 25);
   EXPECT_LE(group_.counter(1, "refused_by_relays"), refused);

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kDatagramMax = 32768;
 constexpr std::size_t kOut = 64;
 
-// Both ends of one ring, and the memory that a scribbling peer can write.
+// Both ends of one ring, and its memory as a hostile peer can write it.
 class RingTest : public testing::Test {
  protected:
   std::vector<Bytes> read(std::size_t most = kOut) {
@@ -33,7 +33,7 @@ class RingTest : public testing::Test {
     writer_.publish();
     return put;
   }
-  // The head of the record at a position, as the peer may write it.
+  // Writes the head of the record at `position`, as the peer may.
   void scribble(std::uint64_t position, const RecordHead& head) {
     std::memcpy(there_.data + position % there_.bytes, &head, sizeof(head));
   }
@@ -75,8 +75,7 @@ TEST_F(RingTest, ATrainIsLentInPartsWhereThereIsLittleRoom) {
   for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], bytes_of(train.datagram(i)));
 }
 
-// Lengths have no divisor in common with the ring's length. So records begin and end at every place
-// of the ring, and wrap around its end.
+// Lengths have no common divisor with the ring's length, so records begin, end and wrap everywhere.
 TEST_F(RingTest, RecordsGoOnBehindTheEndForAsLongAsOneLikes) {
   std::uint32_t sent = 0;
   std::uint32_t seen = 0;
@@ -184,8 +183,8 @@ TEST_F(RingTest, AReaderThatGoesBackBreaksTheRing) {
   EXPECT_TRUE(writer_.broken());
 }
 
-// Positions that no writer can have: not at the beginning of a record, further than the ring is
-// long, or before what was read.
+// No writer can have these positions: within a record, beyond the ring's length, or before what was
+// read.
 TEST_F(RingTest, AWrittenPositionThatCannotBeBreaksTheRing) {
   for (const std::uint64_t claim :
        {std::uint64_t{1}, std::uint64_t{63}, std::uint64_t{kRingBytesMin + 64},

@@ -1,4 +1,4 @@
-// A transport whose arrivals a test writes as a script: each receive() returns one batch of it.
+// A transport whose arrivals follow a test's script: each receive() returns its next batch.
 #pragma once
 
 #include <deque>

@@ -13,12 +13,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A line between two of these transports. A datagram arrives at the other one at once.
+// A line between two transports. A datagram arrives at the other end at once.
 struct Line {
   std::deque<Bytes> to[2];
 };
 
-// One end of the line. A test can make it full. It reads trains after send(), as RDMA does.
+// One end of the line. A test can make it full. It may read trains after send(), as RDMA does.
 class LineTransport final : public DatagramTransport {
  public:
   LineTransport(Line& line, Rank self) : line_(line), self_(self) {}
@@ -143,8 +143,8 @@ TEST_F(SealedTransportTest, TakesNoMoreThanItCanHold) {
   EXPECT_EQ(arrivals().size(), 17u);
 }
 
-// A device reads the sealed copy. The caller's memory is free at once, and the copy is not reused
-// before the device has read it.
+// A device reads the sealed copy, so the caller's memory is free at once. The copy must not be
+// reused before the device has read it.
 TEST_F(SealedTransportTest, SealedTrainsThatAreBeingReadAreLeftAlone) {
   inner_[0]->reads_on = true;
   const OwnedTrain train(1, 100, pattern(100));
@@ -173,7 +173,6 @@ TEST_F(SealedTransportTest, RefusedDatagramsLeaveNoGapAmongOthers) {
   EXPECT_EQ(count(1, "refused_replayed"), 1u);
 }
 
-// Keys also change if addresses do not, and while nothing is sent.
 TEST_F(SealedTransportTest, KeysChangeAlsoWhereNobodySendsAnything) {
   const OwnedTrain train(0, 100, pattern(100));
   send_one(*ends_[1], train.train);
@@ -196,7 +195,7 @@ TEST_F(SealedTransportTest, KeysChangeAlsoWhereNobodySendsAnything) {
   EXPECT_EQ(count(1, "key_phases"), 2u);
 }
 
-// Messages about a change of keys wait while trains that a device still reads take all the room.
+// Messages about keys wait while trains that a device still reads take all room.
 TEST_F(SealedTransportTest, KeysChangeAsSoonAsThereIsRoom) {
   inner_[0]->reads_on = true;
   const OwnedTrain train(1, 100, pattern(100));

@@ -23,7 +23,7 @@ std::string path_of(const std::string& name) {
   return std::string(kSharedMemoryFolder) + "/" + name;
 }
 
-// A file that is deleted when its test ends.
+// A shared file that is deleted when its test ends.
 class SegmentTest : public testing::Test {
  protected:
   ~SegmentTest() override { MemoryFile::remove_name(kSharedMemoryFolder, name_); }
@@ -68,7 +68,7 @@ TEST_F(SegmentTest, ItsPagesAreTakenAtOnce) {
   EXPECT_GE(static_cast<std::size_t>(facts.st_blocks) * 512, 2 * kRingBytesMin);
 }
 
-// A user may mount memory in a namespace of his own. The child's exit status is the result.
+// The child mounts small memory in a namespace of its own. Its exit status is the result.
 TEST_F(SegmentTest, FullMemoryIsAnErrorThatNamesTheRemedyAndLeavesNothing) {
   constexpr int kNoMount = 77;
   const pid_t child = ::fork();
@@ -140,7 +140,7 @@ TEST_F(SegmentTest, MemoryStaysWhenItsNameAndTheOtherEndAreGone) {
   EXPECT_EQ(ring.data[2 * ring.bytes - 1], std::byte{1});
 }
 
-// As if it were killed, the process that created the segment ends without a destructor.
+// The child that created the segment ends without a destructor, as if it were killed.
 TEST_F(SegmentTest, NothingIsLeftOfAProcessThatDiesAfterItsPeerCame) {
   const pid_t child = ::fork();
   if (child == 0) {

@@ -1,4 +1,4 @@
-// A script replaces the system call, so that tests can make every answer of the kernel.
+// A script replaces the system call, so that tests can make any answer of the kernel.
 #include "transport/udp/sender.h"
 
 #include <gmock/gmock.h>
@@ -19,8 +19,8 @@ struct SentMessage {
   int port = 0;
 };
 
-// Answers of the kernel to the next calls: > 0 is the most messages that it takes, < 0 an error.
-// When the script is over, it takes all.
+// The kernel's answers to the next calls: > 0 is the most messages that it takes, < 0 an error.
+// After the script, it takes all.
 struct Kernel {
   std::deque<int> answers;
   std::vector<SentMessage> sent;
@@ -195,7 +195,7 @@ TEST_F(UdpSenderSend, ARouteWithoutSegmentationIsServedByDatagramsFromThenOn) {
   }
 }
 
-// Which error the system gives for a train of datagrams that are too long depends on its version.
+// The error for a train of too long datagrams depends on the system's version.
 TEST_F(UdpSenderSend, ATrainOfDatagramsThatAreTooLongSwitchesNothingOff) {
   for (const int error : {-EINVAL, -EMSGSIZE}) {
     kernel_ = {};

@@ -1,4 +1,4 @@
-// Memory that both ends of a pair map, like two processes: each end at an address of its own.
+// Memory that both ends of a pair map at different addresses, as two processes do.
 #pragma once
 
 #include <unistd.h>

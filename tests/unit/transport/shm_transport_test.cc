@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kDatagramMax = 9000;
 
-// Ranks 0 .. n-1, each of which shares memory with each. Time stands still unless a test moves it.
+// Ranks of which each shares memory with each, with a hand clock.
 class ShmTransportTest : public testing::Test {
  protected:
   void make(Rank ranks) {
@@ -34,7 +34,7 @@ class ShmTransportTest : public testing::Test {
     for (std::size_t i = 0; i < count; ++i) all.push_back(bytes_of(out[i].bytes));
     return all;
   }
-  // Sends until a ring is full. Returns how many trains it took.
+  // Sends until a ring is full. Returns how many trains the ring took.
   int fill(Rank from, Rank to) {
     const OwnedTrain train(to, 8000, pattern(64'000));
     int taken = 0;

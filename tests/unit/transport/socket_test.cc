@@ -26,7 +26,7 @@ TEST(OpenUdpSocket, ReportsTheBuffersItGot) {
   asio::ip::udp::socket socket(context);
   const auto grant = open_udp_socket(socket, {kAnyPort, 64u << 10, true, true});
   ASSERT_TRUE(grant.ok());
-  // The kernel doubles what is asked for, and 64 KiB are below every system's limit.
+  // The kernel doubles the asked size, and 64 KiB are below every system's limit.
   EXPECT_EQ(grant->receive_account_bytes, 128u << 10);
   EXPECT_EQ(grant->send_account_bytes, 128u << 10);
 }

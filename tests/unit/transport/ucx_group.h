@@ -14,7 +14,7 @@ namespace leeway::transport {
 
 using UcxGroup = std::vector<std::unique_ptr<UcxTransport>>;
 
-// `devices`: for UCX_TLS.
+// `devices` is the value of UCX_TLS.
 inline UcxGroup make_ucx_group(int size, const char* devices = "self,posix",
                                const UcxOptions& options = {}) {
   setenv("UCX_TLS", devices, 1);
@@ -34,14 +34,14 @@ inline UcxGroup make_ucx_group(int size, const char* devices = "self,posix",
   return group;
 }
 
-// Lets a transport make progress that receives nothing.
+// Lets a transport that receives nothing make progress.
 inline void turn(UcxTransport& transport) {
   std::array<Received, 1> nothing;
   transport.receive(nothing);
 }
 
-// Takes what arrives at `to` until `count` are here or nothing came for two seconds, and lets all
-// other transports make progress meanwhile. One thread drives them all.
+// Receives at `to` until `count` datagrams are here or none came for two seconds. One thread drives
+// all transports meanwhile.
 inline std::vector<Bytes> collect(UcxGroup& group, Rank to, std::size_t count,
                                   std::size_t room = 32) {
   std::vector<Bytes> all;

@@ -69,7 +69,7 @@ TEST(UcxDevices, SayWhatIsWrongWhereNothingCanBeUsed) {
   EXPECT_EQ(printed, "") << "are in the status and nowhere else";
 }
 
-// For instance, a sanitizer may have handlers of its own.
+// The program may have signal handlers of its own, for instance a sanitizer's.
 TEST(UcxLibrary, LeavesTheProgramsSignalHandlersAlone) {
   for (const int signal : {SIGILL, SIGSEGV, SIGBUS, SIGFPE}) {
     struct sigaction action {};

@@ -17,12 +17,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Bytes that fit into one fragment on this host's devices, or on those that the user's environment
-// selects.
+// Bytes that fit one fragment, on this host's devices or on those that the environment selects.
 constexpr std::size_t kLargest = 32384;
 constexpr std::size_t kUsual = 8128;
 
-// Over shared memory and over TCP.
+// Runs over shared memory and over TCP.
 class UcxTransportOver : public testing::TestWithParam<const char*> {
  protected:
   UcxGroup group(int size) { return make_ucx_group(size, GetParam()); }
@@ -61,8 +60,7 @@ TEST_P(UcxTransportOver, DatagramsOfEverySizeArriveInOrderAndSayWhoSentThem) {
   EXPECT_EQ(out[0].from, 0);
 }
 
-// Sends trains of seven datagrams each and overwrites their memory at once; all must arrive as they
-// were.
+// Sends trains of seven datagrams and overwrites their memory at once. All must arrive unharmed.
 void expect_unharmed(UcxGroup& ranks, std::uint32_t trains) {
   const std::size_t bytes = ranks[0]->limits().datagram_bytes_max;
   for (std::uint32_t i = 0; i < trains; ++i) {
@@ -183,7 +181,7 @@ TEST_P(UcxTransportOver, APeerThatIsGoneNeitherStopsNorFillsTheSender) {
   EXPECT_EQ(collect(ranks, 2, 1).size(), 1u);
 }
 
-// A process is killed while it takes messages, so its end is never closed.
+// The receiver is killed, so its end is never closed.
 TEST_P(UcxTransportOver, AKilledProcessNeitherStopsNorFillsTheSender) {
   int to_child[2];
   int to_parent[2];
@@ -297,7 +295,8 @@ TEST(UcxTransportWait, EndsForAWakeOfAnotherThread) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, 30s);
 }
 
-// As ranks of two containers with --ipc=host: UCX's wake-up does not reach the sleeper.
+// UCX's wake-up does not reach a sleeper in another network namespace, as of two containers with
+// --ipc=host.
 TEST(UcxTransportWait, IsOverSoonForASleeperInAnotherNetworkNamespace) {
   for (const char* devices : {"self,posix", "self,sysv"}) {
     setenv("UCX_TLS", devices, 1);

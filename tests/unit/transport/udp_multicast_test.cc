@@ -1,4 +1,4 @@
-// Real sockets on loopback, several ranks of one host in one group.
+// Tests multicast over real sockets on loopback, with several ranks of one host in one group.
 #include <gtest/gtest.h>
 
 #include "unit/transport/datagrams.h"
@@ -8,8 +8,8 @@ namespace {
 
 constexpr int kRanks = 3;
 
-// A group that no other process uses: the port was free a moment ago, and the address is for use
-// inside a site.
+// Returns a group that no other process uses: its port was free a moment ago, and its address is
+// for use inside a site.
 UdpAddress free_group(const char* address) {
   const auto probe = UdpTransport::open({}).value();
   return {asio::ip::make_address(address), probe->local_address().port()};

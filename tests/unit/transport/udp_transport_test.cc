@@ -1,5 +1,5 @@
-// Tests over real sockets on loopback. Nothing here depends on how long anything takes. One thing
-// is assumed: a loopback datagram arrives if it was sent within the receiver's buffer.
+// Tests UDP over real sockets on loopback, independent of timing. A loopback datagram is assumed to
+// arrive if it fits the receiver's buffer.
 #include "transport/udp/udp_transport.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ class UdpTransportModes : public testing::TestWithParam<Mode> {
   }
   void SetUp() override {
     if (!GetParam().v6) return;
-    // Asks the system and not the code under test: a transport that cannot open must fail the test.
+    // Asks the system and not the tested code, so that a transport that cannot open fails the test.
     asio::io_context io;
     asio::ip::udp::socket socket(io);
     std::error_code no_v6;
@@ -194,7 +194,7 @@ TEST(UdpTransportOpen, APortInUseIsAnError) {
   EXPECT_EQ(UdpTransport::open(options).status().code(), StatusCode::kUnavailable);
 }
 
-// A child that outlives its parent's transport would take the datagrams of the next transport.
+// A child that outlives its parent's transport would take the next transport's datagrams.
 TEST(UdpTransportOpen, AForkedChildDoesNotHoldThePort) {
   auto first = UdpTransport::open({}).value();
   UdpOptions options;

@@ -13,7 +13,7 @@ constexpr std::size_t kMtu = 1024;
 constexpr std::size_t kDatagram = 1000;
 constexpr std::size_t kEntries = 300;
 
-// This is rank 0 at 10.0.0.1; ranks 1 and 2 are at .2 and .3.
+// The receiver of rank 0 at 10.0.0.1. Ranks 1 and 2 are at .2 and .3.
 class VerbsReceiverReceive : public testing::Test {
  protected:
   VerbsReceiverReceive() : slots_(kEntries * VerbsReceiver::slot_bytes(kMtu)) {
@@ -26,7 +26,7 @@ class VerbsReceiverReceive : public testing::Test {
     EXPECT_EQ(receiver_->start(), 0);
     fake_.posted_slots.clear();
   }
-  // A datagram from 10.0.0.`host` in slot `slot`, as the device delivers it.
+  // Delivers a datagram from 10.0.0.`host` in slot `slot` as a device does.
   void arrive(std::uint64_t slot, ByteSpan payload, unsigned host = 2,
               std::uint32_t queue_pair = 100) {
     auto* at = reinterpret_cast<std::byte*>(fake_.slots[slot].addr);

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kSentBytes = 1024;
 constexpr std::uint32_t kSlotsKey = 99;
 
-// Three ranks; this one is rank 0. Registered memory has the key 7.
+// The sender of rank 0 of three. Registered memory has the key 7.
 class VerbsSenderSend : public testing::Test {
  protected:
   explicit VerbsSenderSend(QueueSizes sizes = {256, 256, 3, 128}) : slots_(256 * kSentBytes) {

@@ -9,8 +9,8 @@
 
 namespace leeway::lab {
 
-// A packet of `bytes` bytes, headers included, at least 28. `ecn` is the lowest bits of its second
-// byte. Its checksum is right.
+// Makes a packet of `bytes` bytes with headers, at least 28, and a right checksum. `ecn` is the two
+// lowest bits of its second byte.
 inline std::vector<std::byte> ip_packet(Address from, Address to, std::size_t bytes,
                                         unsigned ecn = 0) {
   std::vector<std::byte> packet(bytes);
@@ -38,7 +38,7 @@ inline std::vector<std::byte> ip_packet(Address from, Address to, std::size_t by
   return packet;
 }
 
-// 0xffff if the checksum over these bytes is right.
+// Returns 0xffff if the checksum over these bytes is right.
 inline std::uint32_t ones_sum(ByteSpan bytes) {
   std::uint32_t sum = 0;
   for (std::size_t i = 0; i + 1 < bytes.size(); i += 2) {

@@ -40,7 +40,7 @@ TEST(Precision, KeepsUpUntilOnePacketInAHundredIsLate) {
   EXPECT_FALSE(precision.kept_up());
 }
 
-// Packets pile up before the laboratory, which delivers on time those that it has taken in.
+// Packets wait before they are taken in. Those that are taken in are delivered on time.
 TEST(Precision, DoesNotKeepUpWhenPacketsComeInLate) {
   Precision precision;
   for (int i = 0; i < 100; ++i) precision.late.add(20'000);

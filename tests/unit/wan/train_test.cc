@@ -17,8 +17,8 @@ constexpr std::size_t kIp = 20, kUdp = 28, kTcp = 40;
 constexpr std::uint8_t kUdpTrain = 5, kTcpTrain = 1;
 constexpr unsigned kAck = 16, kPush = 8, kFin = 1;
 
-// A packet as the kernel leaves it to a network card: its checksum field has the sum of the pseudo
-// header.
+// Completes a packet as the kernel hands it to a network card: its checksum field holds the sum of
+// the pseudo header.
 Bytes complete(Bytes packet) {
   const auto transport = find_transport(packet);
   EXPECT_TRUE(transport.has_value());
@@ -26,7 +26,7 @@ Bytes complete(Bytes packet) {
   return packet;
 }
 
-// The payload counts upwards from `first`.
+// Fills the payload with numbers that count up from `first`.
 void fill(std::span<std::byte> payload, unsigned first) {
   for (std::size_t i = 0; i < payload.size(); ++i)
     payload[i] = static_cast<std::byte>((first + i) % 251);
@@ -55,7 +55,7 @@ Bytes tcp(std::size_t payload, std::uint32_t sequence, unsigned flags = kAck) {
   return complete(std::move(packet));
 }
 
-// A packet as it is read from a device.
+// Returns a packet as it is read from a device.
 Bytes read(const Bytes& packet, std::uint8_t train = 0, std::uint16_t segment = 0) {
   DeviceHeader header{};
   header.train = train;
@@ -107,7 +107,7 @@ TEST(Cut, CutsATrainOfUdpAsACardDoes) {
   const auto packets = cut(read(udp(2500), kUdpTrain, 1000));
   ASSERT_EQ(packets.size(), 3u);
   EXPECT_EQ(packets[0], udp(1000, 0));
-  // IP numbers each packet.
+  // IP numbers packets consecutively.
   Bytes second = udp(1000, 1000);
   put16(second, 4, get16(packets[0], 4) + 1);
   set_total_bytes(second, second.size());
@@ -126,8 +126,8 @@ TEST(Cut, CutsATrainOfTcpAsACardDoes) {
   EXPECT_EQ(get16(packets[2], kIp + 12) & 0xff, kAck | kPush | kFin);
 }
 
-// The headers of a later packet overwrite the end of an earlier one. A program that sends odd
-// packets to its device must not make the laboratory read or write elsewhere.
+// Headers of later packets overwrite the end of earlier ones. A program's odd packets must not make
+// the laboratory read or write elsewhere.
 TEST(Cut, TakesWhatIsNoTrainForOnePacket) {
   const Bytes packet = udp(100);
   EXPECT_EQ(cut(read(packet, kTcpTrain, 10)).size(), 1u);
@@ -161,7 +161,7 @@ TEST(Trains, LeaveOutWhatWasLost) {
   ASSERT_EQ(written[0].packet.size(), kUdp + 4000);
   EXPECT_TRUE(std::equal(packets[2].begin() + kUdp, packets[2].end(),
                          written[0].packet.begin() + kUdp + 2000));
-  // By sequence numbers, TCP shows whether there is a gap.
+  // TCP's sequence numbers show the gap.
   packets = cut(read(tcp(5000, 100), kTcpTrain, 1000));
   packets.erase(packets.begin() + 2);
   EXPECT_EQ(join(packets).size(), 2u);
@@ -201,7 +201,7 @@ TEST(Trains, KeepMarksOfCongestion) {
 }
 
 TEST(Trains, LeaveChecksumsToWhoMustLookAtThem) {
-  // The packet was damaged on its way, and the receiver's kernel must find that out.
+  // The second packet was damaged on its way, and the receiver's kernel must find that out.
   Trains trains;
   EXPECT_TRUE(trains.add(udp(1000), true));
   EXPECT_TRUE(trains.add(udp(1000), false));
@@ -209,7 +209,7 @@ TEST(Trains, LeaveChecksumsToWhoMustLookAtThem) {
   ASSERT_EQ(written.size(), 2u);
   EXPECT_EQ(written[0].header.flags, 0);
   EXPECT_EQ(written[1].header.flags, 1);
-  // The sender computed the checksum, rightly or not.
+  // The sender computed this checksum, right or wrong, so it must stay.
   Bytes summed = udp(1000);
   put16(summed, kIp + 6, get16(summed, kIp + 6) ^ 0x55);
   written = join({summed, summed});

@@ -14,7 +14,7 @@ namespace {
 constexpr Address kFirst = 0x0a580001;
 constexpr std::int64_t kMs = 1'000'000;
 
-// A network with a hand clock, and a record of the packets that came out.
+// A network with a hand clock that records the packets that come out.
 class Lab : public PacketSink {
  public:
   struct Arrival {
@@ -75,7 +75,6 @@ TEST(Wan, DeliversAfterTheTimeOnTheLineAndHalfOfTheRoundTrip) {
   EXPECT_EQ(lab.wan->next_due(), Instant::infinite_future());
 }
 
-// However late the caller comes, packets have the times that they should have.
 TEST(Wan, KeepsItsOwnTimesWhenTheCallerIsLate) {
   NetworkArguments arguments = network("12Mb", "50ms", "100ms");
   arguments.downlink = "6Mb";

@@ -1,4 +1,4 @@
-// Which packets and parities belong to which code (WIRE 2.10).
+// Tests which packets and parities belong to which code (WIRE 2.10).
 #include "wire/code_grid.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,8 @@ TEST(CodeGrid, EveryPacketIsInOneCodeThatIsNotTooLong) {
   }
 }
 
-// It may be shorter than the others, and erasure::Recovery takes a short packet in the last place.
+// The last packet may be shorter, and erasure::Recovery takes a short packet only in the last
+// place.
 TEST(CodeGrid, TheLastPacketIsTheLastOfItsCode) {
   for (std::uint32_t packets = 1; packets < 300; ++packets) {
     const CodeGrid grid(packets);

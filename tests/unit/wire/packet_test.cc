@@ -1,4 +1,4 @@
-// Decoding gives the values that were encoded, at the offsets that the specification names.
+// Decoding must give what was encoded, at the offsets of the specification.
 #include "wire/packet.h"
 
 #include <gtest/gtest.h>
@@ -105,7 +105,7 @@ TEST(PacketData, OfTheReduceHalfHasAWeight) {
   EXPECT_EQ(at<float>(datagram, 40), 2.5f);
 }
 
-// A message's position is worth its bytes only in the last datagram of a pass.
+// The position counts only in the last datagram of a pass over a message.
 TEST(PacketData, OfAMessageHasATagAndALength) {
   for (const std::uint32_t position : {5u, 19u}) {
     DataHeader header = data_header();
@@ -195,8 +195,8 @@ TEST(PacketData, ParityWithoutAPlaceIsRefused) {
   EXPECT_EQ(refusal(header), Refusal::field) << "not the last packet";
 }
 
-// WIRE 3.1: the entry of a failed collective tells the reason and, for a mismatch, what the other
-// rank means.
+// A failed collective's entry tells the reason and, for a mismatch, what the other rank means (WIRE
+// 3.1).
 TEST(PacketReport, FailedCollectivesSurviveTheRoundTrip) {
   for (auto code = StatusCode::kInvalidArgument; code <= StatusCode::kInternal;
        code = static_cast<StatusCode>(static_cast<int>(code) + 1)) {
@@ -223,7 +223,7 @@ TEST(PacketReport, FailedCollectivesSurviveTheRoundTrip) {
   }
 }
 
-// WIRE 3.17
+// Required by WIRE 3.17.
 TEST(PacketReport, AMessageThatIsGivenUpSurvivesTheRoundTrip) {
   Report in;
   in.open_count = 1;
@@ -338,8 +338,8 @@ TEST(PacketReport, TellsOfItsHostOnlyWhereThatDropped) {  // WIRE 3.16
   EXPECT_EQ(out.host_drops, 0u);
 }
 
-// There are fewer open collectives than entries (limits::kOpenCollectivesMax). So such a report
-// still fits with marks and the host's drops.
+// Fewer collectives may be open than there are entries (limits::kOpenCollectivesMax). So such a
+// report still fits with marks and host drops.
 TEST(PacketReport, FitsTheSmallestDatagramWhenFull) {
   Report full = report(limits::kOpenRoundsMax);
   for (OpenRound& entry : full.open) entry.point_to_point = false;

@@ -1,4 +1,4 @@
-// For any bytes, decoding gives what they are, or why they are refused.
+// For any bytes, decoding must give their meaning or the reason for refusal.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@ using namespace testing;
 TEST(RefusalTruncated, EveryLengthBelowTheWholeIsRefused) {
   for (const Datagram& datagram : one_of_each()) {
     for (std::size_t length = 0; length < datagram.size(); ++length) {
-      // A copy of exactly that length, so that a sanitizer sees any step beyond it.
+      // The copy has exactly that length, so that a sanitizer sees any read beyond it.
       const Datagram cut(datagram.begin(), datagram.begin() + static_cast<std::ptrdiff_t>(length));
       EXPECT_NE(decode(cut), Refusal::none)
           << "type " << static_cast<int>(datagram[3]) << ", " << length << " bytes";
@@ -25,7 +25,7 @@ TEST(RefusalTruncated, EveryLengthBelowTheWholeIsRefused) {
 
 TEST(RefusalTruncated, EveryLengthIsRefusedEvenWithAFittingChecksum) {
   for (const Datagram& datagram : one_of_each()) {
-    // Data may have any payload length; the plan decides
+    // Data may have any payload length; the plan decides about it.
     if (datagram[3] == std::byte{1}) continue;
     for (std::size_t length = kPrefixBytes; length < datagram.size(); ++length) {
       Datagram cut(datagram.begin(), datagram.begin() + static_cast<std::ptrdiff_t>(length));
@@ -38,7 +38,7 @@ TEST(RefusalTruncated, EveryLengthIsRefusedEvenWithAFittingChecksum) {
 
 TEST(RefusalTruncated, TrailingBytesAreRefusedEvenWithAFittingChecksum) {
   for (Datagram datagram : one_of_each()) {
-    // Data may have any payload length; the plan decides
+    // Data may have any payload length; the plan decides about it.
     if (datagram[3] == std::byte{1}) continue;
     datagram.push_back(std::byte{0});
     reseal(datagram);
@@ -86,7 +86,7 @@ TEST(RefusalPrefix, NamesWhatIsWrong) {
   EXPECT_EQ(changed(14, 2), Refusal::misrouted) << "meant for another rank";
 }
 
-// WIRE 1.2
+// Required by WIRE 1.2.
 TEST(RefusalPrefix, OnlyDataMayLeaveItsPayloadOutOfTheChecksum) {
   for (Datagram datagram : one_of_each()) {
     datagram[3] |= std::byte{0x80};
@@ -128,7 +128,7 @@ TEST(RefusalPrefix, APayloadLeftOutMayChangeAndItsHeaderMayNot) {
   }
 }
 
-// WIRE 1.5
+// Only data and probes may be multicast (WIRE 1.5).
 TEST(RefusalPrefix, DataAndProbesMayBeForEveryRankAndNothingElse) {
   for (Datagram datagram : one_of_each()) {
     datagram[14] = std::byte{0xFE};
@@ -240,7 +240,7 @@ TEST(RefusalReport, CountThatContradictsTheLengthIsRefused) {
   }
 }
 
-// WIRE 3.1
+// Required by WIRE 3.1.
 TEST(RefusalReport, ValuesWithoutANameAreRefused) {
   const auto refusal = [](std::size_t at, int value) {
     Datagram datagram = report_datagram(report(3));
@@ -310,8 +310,8 @@ TEST(RefusalRepair, FieldsOutsideTheirRangeAreRefused) {
       << "request 0 is no request";
 }
 
-// Random bytes, and valid datagrams with random bytes in them whose checksum was made to fit:
-// nothing may crash, read beyond the datagram (sanitizers), or accept a field outside its range.
+// Tries random bytes, and valid datagrams with random changes and fitting checksums. Decoding must
+// not crash, read beyond the datagram (sanitizers), or accept a field outside its range.
 TEST(RefusalFuzz, RandomBytesNeverCrash) {
   constexpr std::uint32_t kRuns = 100000;
   const auto originals = one_of_each();

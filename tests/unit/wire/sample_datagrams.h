@@ -144,7 +144,7 @@ inline Datagram piece_datagram() {
   return datagram;
 }
 
-// One datagram of each type, without pieces: a piece of another length is another piece.
+// Makes one datagram of each type except pieces, since a piece of another length is also valid.
 inline std::vector<Datagram> one_of_each() {
   return {data_datagram(),
           report_datagram(),
@@ -157,7 +157,7 @@ inline std::vector<Datagram> one_of_each() {
           size_datagram()};
 }
 
-// All checks that the receiver makes before it believes a datagram.
+// Makes all checks of a receiver before it believes a datagram.
 inline Refusal decode(ByteSpan datagram, const Expectation* expect = &kExpectation) {
   Prefix prefix;
   if (const Refusal refusal = decode_prefix(datagram, expect, prefix); refusal != Refusal::none)
@@ -191,7 +191,7 @@ inline Refusal decode(ByteSpan datagram, const Expectation* expect = &kExpectati
   return Refusal::type;
 }
 
-// Corrects the checksum after a test changed some bytes, so that later checks are reached.
+// Corrects the checksum of a changed datagram, so that later checks are reached.
 inline void reseal(Datagram& datagram) {
   const std::size_t header =
       static_cast<std::uint8_t>(datagram[3]) == 1 ? kDataHeaderBytes : datagram.size();

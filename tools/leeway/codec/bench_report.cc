@@ -26,8 +26,8 @@ std::string speed_cell(const std::optional<Speed>& speed) {
                 ratio_cell(speed->to_copy).c_str());
 }
 
-// One codec's rows form a group. Only the first has the codec's name; the others have their
-// instruction sets.
+// Makes the table of one size. Rows of the same codec follow each other: the first is titled with
+// the codec, the others with their instruction sets.
 std::string table_of(std::span<const BenchRow> rows, std::size_t bytes) {
   TextTable table({{"codec", Align::left},
                    {"encode\nnearest\nGB/s ratio"},
@@ -58,7 +58,8 @@ std::vector<std::size_t> sizes_of(std::span<const BenchRow> rows) {
   return sizes;
 }
 
-// The references of one size, over all its rows: they are measured together with each row.
+// Returns a line with the speeds of memcpy and y += x at one size. They were measured beside every
+// row, so the line gives their medians over the rows.
 std::string references_text(std::span<const BenchRow> rows, std::size_t bytes) {
   std::vector<double> copies, adds;
   for (const BenchRow& row : rows) {

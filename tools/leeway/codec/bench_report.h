@@ -1,4 +1,4 @@
-// The output of `leeway codec bench`.
+// Formats the output of `leeway codec bench`.
 #pragma once
 
 #include <span>

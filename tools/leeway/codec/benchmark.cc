@@ -45,7 +45,7 @@ struct Buffers {
   std::vector<std::byte> payload;
 };
 
-// ---- what is timed: each works on packets [begin, end) ----
+// ---- work to be timed, on packets [begin, end) ----
 
 Sampler::Work copy_work(Buffers& b) {
   return [&b](std::size_t begin, std::size_t end) {
@@ -55,8 +55,8 @@ Sampler::Work copy_work(Buffers& b) {
   };
 }
 
-// The library's float32 sum, on the instruction set of the row: the work of a reduction without a
-// codec.
+// Sums float32 by the library's kernel on the row's instruction set. This is the work of a
+// reduction without a codec.
 Sampler::Work add_work(Buffers& b) {
   const codec::Format format = codec::format_of(Codec::fp32, DataType::f32);
   return [&b, format](std::size_t begin, std::size_t end) {
@@ -114,7 +114,6 @@ class Contest {
     enter(add_work(buffers));
   }
 
-  // Returns the entrant's number.
   std::size_t enter(Sampler::Work work) {
     const std::size_t count = sampler_.packets_for(work);
     entrants_.push_back({std::move(work), count, {}});
@@ -151,7 +150,8 @@ class Contest {
   std::vector<Entrant> entrants_;
 };
 
-// Fills all packets, so that decoders get encoded data. Both roundings have the same layout.
+// Encodes all packets, so that decoders have valid input. One rounding is enough, because both give
+// the same layout.
 void fill_payload(Buffers& buffers, const codec::Format& format) {
   encode_work(buffers, format, library_kernels())(0, buffers.packets);
   std::fill(buffers.out.begin(), buffers.out.end(), 0.0f);

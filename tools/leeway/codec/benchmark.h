@@ -18,22 +18,22 @@ namespace leeway::tools::codecs {
 struct BenchSettings {
   std::vector<CodecOptions> codecs;
   std::vector<std::size_t> sizes;  // bytes of float32 in each buffer, ascending
-  // Times every instruction set of this processor, not only the best.
+  // Measures every instruction set of this processor, not only the best one.
   bool all_targets = false;
   std::chrono::microseconds sample_time{3000};  // time of one conversion in one round
   std::string json_path;
 };
 
-// One speed: median over rounds, and its ratio to the references measured in the same round, median
-// too.
+// The speed of one conversion: the median over rounds, and the medians of its ratios to the
+// references, which are measured in the same rounds.
 struct Speed {
   double gigabytes_per_second = 0.0;  // bytes of float32
   double to_copy = 0.0;
   double to_add = 0.0;
 };
 
-// One codec on one instruction set and one size. A direction in which the codec does not round has
-// no value.
+// Speeds of one codec on one instruction set at one size. An encode speed is empty if the codec
+// does not have that kind of rounding.
 struct BenchRow {
   std::string codec;
   std::string target;  // name of an instruction set, or kDefinition
@@ -48,13 +48,12 @@ struct BenchRow {
 
 inline constexpr const char* kDefinition = "definition";
 
-// Called before each row is measured.
 using BenchProgress =
     std::function<void(std::size_t done, std::size_t total, const BenchRow& next)>;
 
-// Rows in the order of settings.codecs, targets, sizes. The definition is limited by computation,
-// so it is measured at the first size only. Changes the instruction set of the whole process, and
-// restores it.
+// Measures all rows, in the order of settings.codecs, targets, sizes. The definition is measured at
+// the first size only, because its speed is limited by computation and not by memory. Changes the
+// instruction set of the whole process, and restores it.
 std::vector<BenchRow> measure_bench(const BenchSettings& settings, const BenchProgress& progress);
 
 }  // namespace leeway::tools::codecs

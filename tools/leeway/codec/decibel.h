@@ -1,5 +1,4 @@
-// Decibels that may be infinite (nothing was changed) or absent (not applicable), for people and
-// for programs.
+// Formats a signal to noise ratio in dB. It may be infinite (no error) or absent (not applicable).
 #pragma once
 
 #include <cmath>
@@ -11,7 +10,7 @@
 
 namespace leeway::tools::codecs {
 
-// "20.43", "exact" or "-".
+// Returns a cell of a table: "20.43", "exact" or "-".
 inline std::string decibel_cell(const std::optional<double>& decibel) {
   if (!decibel) return "-";
   return std::isinf(*decibel) ? "exact" : format("%.2f", *decibel);

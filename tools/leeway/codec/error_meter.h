@@ -1,5 +1,5 @@
-// A format's errors: signal to noise after encoding and decoding, packet by packet as the library
-// sends them.
+// Measures the error of a format: the signal to noise ratio after encoding and decoding, in packets
+// as the library sends them.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace leeway::tools::codecs {
 // 1,472-byte datagram of a 4-bit format carries.
 inline constexpr std::size_t kPacketElements = 2048;
 
-// Sums over elements, in double.
+// Sums over elements.
 struct RoundTripError {
   double signal = 0.0;  // x^2
   double noise = 0.0;   // (decoded - x)^2
@@ -23,13 +23,14 @@ struct RoundTripError {
   double decibel() const;
 };
 
-// Errors of finite values. Random bits are those of `seed`, step 0, rank 0, and the elements'
-// positions in `values`.
+// Encodes and decodes `values`, which must be finite, and sums the errors. Stochastic rounding uses
+// the random bits of `seed`, step 0, rank 0 and each element's position in `values`.
 RoundTripError round_trip_error(const codec::Format& format, std::span<const float> values,
                                 std::uint64_t seed);
 
-// Returns `options` rounding this way. Returns nullopt if the codec cannot, or if the options ask
-// for the other rounding, by name or by a scale rule that only that rounding has.
+// Returns the format of `options` with this rounding. Returns nullopt if the codec does not have
+// it, or if the options ask for the other rounding, by name or by a scale rule that only the other
+// has.
 std::optional<codec::Format> format_with(CodecOptions options, Rounding rounding);
 
 // Returns the bits per element of a full packet, its header included.

@@ -31,7 +31,7 @@ class FloatSource {
 
  private:
   FloatSource(std::string path, int descriptor);
-  Status failure() const;  // errno's
+  Status failure() const;  // the error in errno
   Status refuse_size() const;
 
   std::string path_;

@@ -16,8 +16,8 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t kBarsMax = 24;
 
-// Budgets for each of which the best format is named: half a byte, a byte, or two bytes an element,
-// plus scales.
+// Sizes in bits an element, for each of which the report names the best format: half a byte, a byte
+// and two bytes, plus scales.
 struct Budget {
   const char* name;
   double bits;

@@ -1,4 +1,4 @@
-// The output of `leeway codec inspect`.
+// Formats the output of `leeway codec inspect`.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace leeway::tools::codecs {
 
-// At most `width` (>= 60) columns.
+// Returns the output for people, at most `width` (>= 60) columns wide.
 std::string inspect_text(const Inspection& inspection, std::size_t width);
 
 // {"file", "elements", "zeros", ..., "histogram": [{"log2", "count"}], "formats": [...], "best":

@@ -15,8 +15,8 @@ namespace {
 constexpr std::uint64_t kSeed = 1;
 constexpr std::size_t kPredictionElements = std::size_t{1} << 16;
 
-// One of each format that can be chosen for gradients; fp8's packet-scaled forms and nvfp4_te are
-// variants of these.
+// The formats to be compared, one of each kind that suits gradients. Left out are fp8 with one
+// scale a packet and nvfp4_te, which are variants of formats in this list.
 constexpr std::array kCandidates = {
     "luq",  "sparse:2/4",     "mxfp4",          "nvfp4",      "mxfp6_e3m2", "mxfp6_e2m3",
     "int8", "fp8_e5m2_block", "fp8_e4m3_block", "mxfp8_e4m3", "bf16",       "fp16"};
@@ -41,8 +41,8 @@ Status read_all(FloatSource& source, Inspection& inspection, const InspectProgre
   }
 }
 
-// Zeros stand for values that are not finite. A block with an infinity or NaN becomes NaN as a
-// whole, in any format, and only the error of the other values is of interest.
+// Replaces infinities and NaNs by zeros. Otherwise every format would make their whole block NaN,
+// and only the errors of the other values are of interest.
 std::vector<float> finite_values(std::span<const float> values) {
   std::vector<float> finite(values.begin(), values.end());
   for (float& value : finite) {
@@ -58,7 +58,8 @@ std::vector<float> fitted_values(const estimate::LognormalFit& fit) {
   return values;
 }
 
-// Returns no value if there is no signal, or if the format (fp16) overflowed.
+// Returns the signal to noise ratio in dB. Returns nullopt if there is no format or no signal, or
+// if the format (fp16) overflowed.
 std::optional<double> measured_decibel(const std::optional<codec::Format>& format,
                                        std::span<const float> values) {
   if (!format) return std::nullopt;
@@ -101,7 +102,7 @@ std::vector<AutomaticChoice> automatic_choices(const estimate::LognormalFit& fit
   for (const double share : {1.0, 0.1, 0.01, 0.001}) {
     estimate::ChoiceInputs inputs;
     inputs.sigma_log2 = fit.sigma_log2();
-    // Without loss the average has a share of 1 / ranks in each rank's error.
+    // Without loss, the average's quantisation error is 1 / ranks of the error of one contribution.
     inputs.encoded_mean_square = fit.mean_square() / ranks;
     inputs.gradient_mean_square = share * fit.mean_square();
     choices.push_back({share, to_string(estimate::choose_codec(inputs))});

@@ -14,15 +14,15 @@
 
 namespace leeway::tools::codecs {
 
-// Signal to noise in dB. There is no value for a rounding that the codec does not have, or if there
-// is nothing to measure.
+// Signal to noise ratios of one format in dB. A ratio is empty if the codec does not have that
+// rounding, or if all values are 0.
 struct FormatError {
   std::string codec;
   double bits = 0.0;
   std::optional<double> nearest;
   std::optional<double> stochastic;
-  // The value of `nearest` that lognormal data with exactly the measured mean and spread would
-  // give.
+  // The values that `nearest` and `stochastic` would have for lognormal data of the measured mean
+  // and spread.
   std::optional<double> nearest_predicted;
   std::optional<double> stochastic_predicted;
 };
@@ -33,9 +33,9 @@ struct PruningPoint {
   double cosine = 0.0;     // between the pruned tensor and the original
 };
 
-// The codec that Codec::automatic takes for contributions of this spread, over a network that loses
-// nothing, if the true gradient makes up this share of their mean square. The rest is noise of a
-// rank's samples.
+// The codec that Codec::automatic would choose for this tensor on a network without loss.
+// `gradient_share` is the part of the tensor's mean square that is the true gradient; the rest is
+// sampling noise of the rank.
 struct AutomaticChoice {
   double gradient_share = 1.0;
   std::string codec;
@@ -59,7 +59,7 @@ struct Inspection {
   std::vector<AutomaticChoice> automatic;
 };
 
-// Called with a text about the present work, such as "reading 12 %".
+// Called with a text for people about the work in progress, such as "reading 12 %".
 using InspectProgress = std::function<void(const std::string& text)>;
 
 // Reads the source to its end. Refuses an empty source.

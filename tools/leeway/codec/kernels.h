@@ -18,11 +18,10 @@ struct Kernels {
                      std::span<float> sum) = nullptr;
 };
 
-// Returns the kernels that the library runs.
 Kernels library_kernels();
 
-// Returns kernels that convert element by element, as the formats are defined. Returns nullopt for
-// formats whose only implementation is the library's.
+// Returns the reference kernels, which convert element by element, as the formats are defined.
+// Returns nullopt for formats that have no implementation but the library's.
 std::optional<Kernels> defining_kernels(const codec::Format& format);
 
 }  // namespace leeway::tools::codecs

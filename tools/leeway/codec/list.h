@@ -11,8 +11,8 @@
 
 namespace leeway::tools::codecs {
 
-// Signal to noise in dB. There is no value for a rounding that the codec does not have. Infinite if
-// the codec changes nothing.
+// One codec's properties. Errors are signal to noise ratios in dB: infinite if the codec changes
+// nothing, and empty for a rounding that it does not have.
 struct ListRow {
   std::string text;
   std::string use;
@@ -26,7 +26,8 @@ struct ListRow {
   std::optional<double> lognormal_stochastic;
 };
 
-// Measures on `samples` values of N(0,1) and on `samples` of a lognormal with sigma 1.
+// Measures the errors of all codecs, on `samples` values of N(0,1) and on as many of a lognormal
+// distribution with sigma 1.
 std::vector<ListRow> measure_list(std::size_t samples);
 
 // Returns lines of at most `width` columns if possible; with 0, of any width.

@@ -14,7 +14,7 @@ constexpr std::uint32_t kMagnitudeMask = 0x7FFFFFFF;
 constexpr std::uint32_t kInfinity = 0x7F800000;
 constexpr double kTailShare = 0.001;
 
-// A character cell filled from the left by 0 to 8 eighths.
+// Character cells, filled from the left by 0 to 8 eighths.
 constexpr std::array<const char*, 9> kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
 
 // Index in counts_ of a finite magnitude that is not zero.
@@ -23,7 +23,8 @@ std::size_t binade_index(std::uint32_t magnitude) {
   return (magnitude >> 23) + 22;  // 2^-126, field 1, follows 23 binades of subnormals
 }
 
-// The binades [first, last], beyond which less than kTailShare lies at either end.
+// Returns the first and last binade of the histogram's body: less than kTailShare of all elements
+// lies below it, and less than kTailShare above it.
 std::pair<int, int> body_of(const MagnitudeHistogram& histogram) {
   const auto limit = static_cast<double>(histogram.total()) * kTailShare;
   int first = MagnitudeHistogram::kBinadeMin;

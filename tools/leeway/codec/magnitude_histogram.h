@@ -16,11 +16,11 @@ class MagnitudeHistogram {
 
   void add(std::span<const float> values);
 
-  // Finite elements with 2^binade <= |x| < 2^(binade + 1).
+  // Returns the number of finite elements with 2^binade <= |x| < 2^(binade + 1).
   std::uint64_t count(int binade) const;
-  // Finite elements that are not zero.
+  // Returns the number of finite elements that are not 0.
   std::uint64_t total() const;
-  // Least and largest magnitude of those elements; 0 if there are none.
+  // Return the least and the largest magnitude of these elements, or 0 if there are none.
   float magnitude_min() const;
   float magnitude_max() const;
 
@@ -37,8 +37,8 @@ struct HistogramBar {
   double share = 0.0;  // share of the histogram's total
 };
 
-// At most `bars_max` (>= 3) bars, lowest first. If a tail of less than 0.1 % of the elements would
-// take bars away from the rest, one bar holds the tail.
+// Returns at most `bars_max` (>= 3) bars, lowest first. A tail with less than 0.1 % of
+// the elements gets one bar if it would otherwise take bars from the rest.
 std::vector<HistogramBar> histogram_bars(const MagnitudeHistogram& histogram, std::size_t bars_max);
 
 // One line for each bar, drawn with block characters (UTF-8), at most `width` columns wide.

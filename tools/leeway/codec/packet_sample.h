@@ -1,5 +1,5 @@
-// A bounded part of a long tensor, spread evenly over it: every 2^k-th packet as a whole, with k as
-// small as the bound allows.
+// A sample of bounded size of a long tensor: every 2^k-th packet, whole, so that it is spread
+// evenly. k is as small as the bound allows.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class PacketSample {
   // Adds the tensor's next elements. All calls but the last give a multiple of kPacketElements.
   void add(std::span<const float> values);
 
-  // The kept packets one after the other; the whole tensor as long as it fits.
+  // Returns the kept packets one after the other: the whole tensor while it fits.
   std::span<const float> values() const { return values_; }
   std::size_t stride() const { return stride_; }
 

@@ -1,4 +1,4 @@
-// Times work that goes through a buffer packet by packet.
+// Times work that processes a buffer packet by packet.
 #pragma once
 
 #include <chrono>
@@ -11,21 +11,21 @@ namespace leeway::tools::codecs {
 // work on the machine takes cores away.
 std::chrono::nanoseconds thread_time();
 
-// A buffer of packets that samples walk round and round. Each sample begins where the previous one
-// ended. So in a buffer larger than the caches, no sample finds data that another has just brought
-// into them.
+// Takes samples of the speed of some work. Samples go through a buffer of packets in a circle, each
+// from where the previous one ended. So in a buffer larger than the caches, no sample finds its
+// data in a cache.
 class Sampler {
  public:
   // `packets`: length of the buffer. A sample takes about `sample_time`, and at least one packet.
   Sampler(std::size_t packets, std::chrono::nanoseconds sample_time);
 
-  // The work on packets [begin, end).
   using Work = std::function<void(std::size_t begin, std::size_t end)>;
 
-  // Number of packets of this work in a sample. Runs the work to find out, which also warms up.
+  // Returns the number of packets that a sample of this work should have. Runs the work to find
+  // out, which also warms it up.
   std::size_t packets_for(const Work& work);
 
-  // Packets per second of thread time over one sample of `count` packets.
+  // Times one sample of `count` packets. Returns packets per second of thread time.
   double rate(const Work& work, std::size_t count);
 
  private:

@@ -28,7 +28,8 @@ Result<std::vector<CodecOptions>> parse_codecs(const std::vector<std::string>& t
   return codecs;
 }
 
-// The formats with default settings. Other settings change little, or are asked for by name.
+// Returns the formats to be measured by default, each with its default settings, because other
+// settings change the speed little.
 std::vector<std::string> plain_formats() {
   std::vector<std::string> texts;
   for (const CatalogEntry& entry : catalog()) {

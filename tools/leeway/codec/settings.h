@@ -1,4 +1,4 @@
-// The command lines of `leeway codec`'s subcommands, as typed and after they are checked.
+// The command lines of `leeway codec`'s subcommands: as typed, and as checked settings.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace leeway::tools::codecs {
 // The arguments as typed. The initial values are the command's defaults.
 struct BenchArguments {
   std::vector<std::string> codecs;  // if empty, one of each format
-  // A copy of 256 KiB stays within 512 KiB of L2; two buffers of 64 MiB lie beyond most caches.
+  // 256 KiB and its copy fit a level-2 cache of 512 KiB; 64 MiB exceed most caches.
   std::vector<std::string> sizes = {"256K", "64M"};
   bool all_targets = false;
   std::string json_path;
@@ -26,7 +26,7 @@ struct InspectArguments {
   std::string json_path;
 };
 
-// Check the arguments. Refuse, in one line, settings that have no meaning.
+// Check the arguments. Refuse meaningless settings with a one-line error.
 Result<BenchSettings> understand(const BenchArguments& arguments);
 Result<InspectOptions> understand(const InspectArguments& arguments);
 

@@ -8,7 +8,8 @@
 namespace leeway::tools::codecs {
 namespace {
 
-// A normal number from two uniform ones by Box and Muller; the first is never 0.
+// Returns a normal number, made of two uniform ones by Box and Muller. The first uniform number is
+// never 0, so its logarithm exists.
 double normal(std::uint64_t seed, std::size_t index) {
   const auto words = philox({static_cast<std::uint32_t>(index), 0, 0, 0}, philox_key(seed));
   const double radius = (words[0] + 0.5) * 0x1p-32;

@@ -1,5 +1,5 @@
-// Values of known distribution. They are the same on every machine, up to the last bit of its
-// mathematics library.
+// Random test values of known distributions. All machines get the same, up to the last bit of their
+// mathematics libraries.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,11 @@
 
 namespace leeway::tools::codecs {
 
-// Mean 0, variance 1.
+// Returns normal values with mean 0 and variance 1.
 std::vector<float> normal_values(std::size_t count, std::uint64_t seed);
 
-// A random sign times e^(sigma z), with normal z. Gradients look like this: arXiv 2006.08173.
+// Returns values with a random sign and magnitude e^(sigma z), where z is normal. Gradients are
+// distributed like this (arXiv 2006.08173).
 std::vector<float> lognormal_values(std::size_t count, double sigma, std::uint64_t seed);
 
 }  // namespace leeway::tools::codecs

@@ -21,9 +21,9 @@ class TextTable {
   // the row.
   void add_row(std::vector<std::string> cells, std::string note = {});
 
-  // Two blanks between columns, none at the ends of lines; every line ends in a line feed.
+  // Returns the table. Columns are two blanks apart, lines have no blanks at their ends, and every
+  // line ends in a line feed.
   std::string text() const;
-  // The longest line of text().
   std::size_t width() const;
 
  private:
@@ -41,7 +41,7 @@ class TextTable {
   std::vector<Row> rows_;
 };
 
-// Columns of the terminal that `descriptor` refers to; 0 if it is no terminal.
+// Returns the width of the terminal behind `descriptor` in columns, or 0 if it is no terminal.
 std::size_t terminal_width(int descriptor);
 
 }  // namespace leeway::tools::codecs

@@ -79,8 +79,8 @@ Finding kernel() {
           {}};
 }
 
-// Deadlines and round-trip times are read from the clock for every batch: a slow clock costs time,
-// and a coarse one misleads.
+// The library reads the clock for every batch, for deadlines and round-trip times. So a slow clock
+// costs time, and a coarse one gives wrong times.
 Finding clock_source() {
   constexpr int kReadings = 1000;
   constexpr double kSlowNs = 500;
@@ -107,7 +107,7 @@ Finding clock_source() {
   return finding;
 }
 
-// Without a driver, the drop-in for NCCL takes all memory for host memory.
+// Looks for the CUDA driver. Without one, the drop-in for NCCL treats all memory as host memory.
 Finding cuda_driver() {
   Finding finding{kMachineSection, "CUDA driver", Verdict::ok, {}, {}};
   const auto driver = device::Driver::open();

@@ -20,12 +20,12 @@ namespace {
 constexpr const char* kSection = "NCCL";
 constexpr std::string_view kLibrary = "libnccl.so";
 constexpr std::string_view kFunction = "ncclCommInitRank";
-// A text that every NCCL since 2.14 contains, even if it is stripped, and that no program has which
-// only calls NCCL.
+// A text that every NCCL since 2.14 contains, even a stripped one. Programs that only call NCCL do
+// not contain it, so it shows that a file contains NCCL itself.
 constexpr std::string_view kInside =
     "ncclConfig_t argument not initialized via NCCL_CONFIG_INITIALIZER";
 
-// A view of an ELF file, which reads nothing beyond its end.
+// Reads an ELF file, and nothing beyond its end.
 class Elf {
  public:
   explicit Elf(ByteSpan file) : file_(file) {}
@@ -59,7 +59,7 @@ class Elf {
     return all.find(text) != std::string_view::npos;
   }
 
-  // Calls `visit` with each section's header until it returns that it is done.
+  // Calls `visit` with each section's header until it returns true. Returns whether one call did.
   template <typename Visit>
   bool any_section(const Visit& visit) const {
     const auto header = at<Elf64_Ehdr>(0);
@@ -145,7 +145,7 @@ std::string output_of(const std::vector<std::string>& words) {
   return output;
 }
 
-// Returns the loader that the file names, or no text if it names none.
+// Returns the dynamic loader that the file names, or no text if it names none.
 std::string loader_of(ByteSpan file) {
   const Elf elf(file);
   const auto header = elf.at<Elf64_Ehdr>(0);
@@ -156,8 +156,8 @@ std::string loader_of(ByteSpan file) {
   return {};
 }
 
-// Returns the path at which the loader finds libnccl.so.2 for this program or for libraries that it
-// needs. Returns no text if nothing needs it.
+// Returns the path at which the loader finds libnccl.so.2 for this program. Returns no text if
+// neither the program nor its libraries need it.
 std::string loaded_nccl(const std::string& path, ByteSpan file) {
   const std::string loader = loader_of(file);
   if (loader.empty()) return {};

@@ -1,4 +1,5 @@
-// How a program gets NCCL, and so whether preloading Leeway's libnccl.so.2 reaches it.
+// Finds out how a program uses NCCL. That decides whether preloading Leeway's libnccl.so.2 has an
+// effect on it.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,8 @@ enum class NcclUse : std::uint8_t {
 // kInvalidArgument for anything but an intact ELF file of this machine's kind.
 Result<NcclUse> nccl_use_of(ByteSpan file);
 
-// Returns the same for a program and all libraries that the loader would load for it, as findings.
+// Adds findings on how a program uses NCCL: its own file, and all libraries that the loader would
+// load for it.
 void probe_nccl_program(const std::string& path, Findings& findings);
 
 }  // namespace leeway::tools::doctor

@@ -64,7 +64,7 @@ bool connect_to(const Socket& socket, const sockaddr_in& endpoint) {
                    sizeof endpoint) == 0;
 }
 
-// A sender connected to a receiver over loopback that gives up after a fifth of a second.
+// A connected pair of UDP sockets over loopback. Calls give up after 0.2 s.
 struct LoopbackPair {
   Socket receiver{SOCK_DGRAM};
   Socket sender{SOCK_DGRAM};
@@ -80,7 +80,7 @@ struct LoopbackPair {
            connect_to(sender, endpoint);
   }
 
-  // Sends one train of segments. Returns false if the kernel does not do that.
+  // Sends one train of segments. Returns false if the kernel cannot send trains (UDP_SEGMENT).
   bool send_train() const {
     const std::array<char, std::size_t{kSegmentBytes} * kSegments> train{};
     return sender.set(IPPROTO_UDP, UDP_SEGMENT, kSegmentBytes) &&
@@ -88,7 +88,7 @@ struct LoopbackPair {
                static_cast<ssize_t>(train.size());
   }
 
-  // Bytes of the next message, at most 64 KiB; negative when none comes.
+  // Receives a message of at most 64 KiB. Returns its length, or a negative number if none comes.
   ssize_t receive() const {
     std::array<char, 65536> buffer;
     return ::recv(receiver.handle(), buffer.data(), buffer.size(), 0);
@@ -135,8 +135,8 @@ Finding coalescing() {
           "use Linux 5.0 or newer (Debian 12 has 6.1)"};
 }
 
-// The kernel doubles the size that it is asked for, for its own bookkeeping, and reports the
-// double.
+// Finds out how large a socket buffer can be. The kernel reports twice the size that it grants, so
+// the reported size is halved.
 Finding buffer(const char* name, int force, int plain, const char* sysctl) {
   const Socket socket(SOCK_DGRAM);
   const bool forced = socket.set(SOL_SOCKET, force, kBufferBytesWanted);
@@ -161,7 +161,7 @@ Finding buffer(const char* name, int force, int plain, const char* sysctl) {
   return finding;
 }
 
-// UDP payload that fits an interface or path of this MTU without fragments, IPv4.
+// Returns the largest UDP payload that fits an MTU without IPv4 fragments.
 std::size_t datagram_bytes_for(int mtu) {
   constexpr int kHeaderBytes = 20 + 8;
   return std::min<std::size_t>(limits::kFrameBytesMax,
@@ -218,7 +218,7 @@ void add_interfaces(Findings& findings) {
     findings.push_back(mtu_finding("interface " + name, mtu_of(name), text));
 }
 
-// The route out of this machine, according to the kernel. Nothing is sent.
+// Asks the kernel for the route out of this machine. Sends nothing.
 Finding path() {
   constexpr std::uint32_t kSomewhereElse = 0xCB007101;  // 203.0.113.1, reserved for documentation
   const Socket socket(SOCK_DGRAM);

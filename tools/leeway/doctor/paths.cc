@@ -14,9 +14,9 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kRoundTrips = 9;
-// Limit on the time of all pairs together, in both directions.
+// Time limit for all pairs of ranks together, in both directions.
 constexpr double kSecondsMax = 5;
-// A first message of 64 KiB, whose time shows how much more there is time for.
+// A first message of 64 KiB gives a rough rate, from which the length of the second one follows.
 constexpr std::size_t kFirstFloats = 16'384;
 constexpr std::size_t kFloatsMax = 16u << 20;
 constexpr std::size_t kAddressBytes = 64;
@@ -63,7 +63,7 @@ class Pair {
   Status round_trips(bool first) {
     std::array<float, 1> token{};
     std::array<double, kRoundTrips> times{};
-    // The first round trip is not counted: only after it do both ranks begin at the same time.
+    // The first round trip is not counted, because one rank may begin later than the other.
     for (int i = -1; i < kRoundTrips; ++i) {
       const auto start = Clock::now();
       Status status = first ? send(token) : receive(token);
@@ -77,8 +77,8 @@ class Pair {
     return Status();
   }
 
-  // Sends data. A first message shows the sender how much there is time for, and it tells the
-  // receiver.
+  // Sends data to the peer. A first message gives a rough rate; a second one, as long as the time
+  // allows, is measured by the receiver.
   Status give() {
     std::vector<float> values(kFirstFloats, 1.0F);
     std::array<float, 1> count{};
@@ -102,7 +102,7 @@ class Pair {
     if (status.ok()) status = send(count);
     if (status.ok()) status = receive(count);
     if (!status.ok()) return status;
-    // A float holds the count up to 2^24 exactly.
+    // The count travels as a float, which is exact up to 2^24.
     values.resize(std::clamp<std::size_t>(static_cast<std::size_t>(count[0]), 1, kFloatsMax));
     const auto start = Clock::now();
     status = receive(values);
@@ -125,7 +125,6 @@ std::string own_address(const Options& options) {
   return address.ok() ? address->to_string() : "?";
 }
 
-// Gathers `each` bytes of every rank.
 Result<std::vector<std::uint8_t>> gather(Communicator& communicator, const void* own,
                                          std::size_t each) {
   std::vector<std::uint8_t> all(each * static_cast<std::size_t>(communicator.size()));
@@ -139,7 +138,7 @@ Result<std::vector<std::uint8_t>> gather(Communicator& communicator, const void*
 
 }  // namespace
 
-// The partner in a round-robin tournament: one rank stays where it is, and the others go round it.
+// Returns the partner of `rank` in this round of a round-robin tournament (the circle method).
 int partner_of(int rank, int round, int size) {
   const int players = size + size % 2;
   const int others = players - 1;
@@ -165,7 +164,7 @@ Result<PathsReport> measure_paths(Communicator& communicator) {
       if (!measured.ok()) return measured.status();
       from[static_cast<std::size_t>(partner)] = *measured;
     }
-    // Pairs of the next round begin together, so that a line carries only one of them at a time.
+    // All pairs of a round begin together, so that each line carries one measurement at a time.
     if (const auto report = communicator.barrier(); !report.ok()) return report.status();
   }
   std::array<char, kAddressBytes> address{};

@@ -1,4 +1,4 @@
-// `leeway doctor --paths`: the paths between each two ranks, measured by all of them together.
+// `leeway doctor --paths`: all ranks together measure the paths between each two of them.
 #pragma once
 
 #include <string>
@@ -8,7 +8,6 @@
 
 namespace leeway::tools::doctor {
 
-// The path from one rank to another.
 struct PathFinding {
   int from = 0;
   int to = 0;
@@ -29,11 +28,11 @@ struct PathsReport {
   std::string rendezvous;  // empty if it is not known
 };
 
-// All ranks call it; rank 0 gets the report, the others an empty one. Takes 8 s at most, whatever
-// the lines carry, unless a packet is repaired for longer.
+// Measures all paths. All ranks must call it; rank 0 gets the report, the others an empty one.
+// Takes at most 8 s at any line rate, except when the repair of lost packets takes longer.
 Result<PathsReport> measure_paths(Communicator& communicator);
 
-// A table, and below it the ports that firewalls must let through.
+// Returns a table of the paths, and below it the ports that firewalls must let through.
 std::string to_text(const PathsReport& report);
 std::string to_json(const PathsReport& report);
 

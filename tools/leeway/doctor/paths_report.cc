@@ -7,7 +7,7 @@
 namespace leeway::tools::doctor {
 namespace {
 
-// If there are more paths than this, only the slowest are shown.
+// The report shows at most this many paths, the slowest ones.
 constexpr std::size_t kPathsShown = 56;
 
 std::string firewall_text(const PathsReport& report) {

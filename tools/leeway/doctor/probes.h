@@ -1,5 +1,5 @@
-// Probes of the machine. Each adds its findings and never fails: a fact that cannot be found out is
-// a finding, too.
+// Probes of the machine. Each adds its findings and never fails: what it cannot find out is a
+// finding, too.
 #pragma once
 
 #include "doctor/report.h"
@@ -7,20 +7,19 @@
 
 namespace leeway::tools::doctor {
 
-// Cores, processor features, kernel, clock.
+// Examines the cores, the processor's features, the kernel and the clock.
 void probe_machine(Findings& findings);
 
-// UDP with its offloads and buffers, tried on real loopback sockets; interfaces, path datagram
-// size.
+// Tries UDP on loopback sockets, with its offloads and buffers. Examines the interfaces and the
+// largest datagram of the route out.
 void probe_network(Findings& findings);
 
-// Finds out what the transports other than UDP find here, whether the network's interface carries
-// multicast, and which transport would be used: by automatic choice, or by name. Takes up to a
-// second.
+// Examines the transports other than UDP, and whether the network's interface carries multicast.
+// Tells which transport LEEWAY_TRANSPORT or the automatic choice would take. Takes up to a second.
 void probe_transports(Findings& findings, const rendezvous::EnvironmentGetter& get);
 
-// Finds the launcher of this process, the rank and rendezvous that follow from it, and every
-// LEEWAY_ variable.
+// Reports the launcher of this process, the rank and rendezvous that it gives, and every LEEWAY_
+// variable.
 void probe_environment(Findings& findings, const rendezvous::EnvironmentGetter& get);
 
 }  // namespace leeway::tools::doctor

@@ -18,22 +18,23 @@ using namespace std::chrono_literals;
 using asio::ip::udp;
 
 constexpr std::size_t kTokenBytes = 8;
-// A datagram with a token that strangers do not know.
+// The content of a probe datagram. Only ranks of this job know the token.
 struct Probe {
   std::array<char, kTokenBytes> token{};
   std::uint32_t from = 0;
   std::uint32_t to = 0;
 };
 constexpr std::chrono::milliseconds kPause = 40ms;
-// Time for all ranks to exchange values. They are all there, and put them at the same time.
+// Time limit for an exchange of values between all ranks, which all put theirs at about the same
+// time.
 constexpr Duration kTellWithin = std::chrono::seconds(2);
 
 std::string key_of(const char* what, int rank) {
   return "leeway-doctor/" + std::string(what) + "/" + std::to_string(rank);
 }
 
-// Sends each peer a datagram now and then: to the address that it told, and to the one from which
-// it was heard.
+// Sends probes to each peer at intervals: to the address that the peer published, and to the
+// address from which its probes come.
 class Prober {
  public:
   Prober(udp::socket socket, const std::string& token, int rank,
@@ -55,7 +56,7 @@ class Prober {
       }
     }
   }
-  // By rank: '1' if a datagram of it came.
+  // Returns a character for each rank: '1' if a probe of this rank arrived.
   std::string heard() const {
     std::string all;
     for (const auto& one : heard_) all += one ? '1' : '0';
@@ -67,7 +68,7 @@ class Prober {
     const Probe probe{token_, static_cast<std::uint32_t>(rank_), static_cast<std::uint32_t>(to)};
     std::array<char, sizeof(Probe)> bytes{};
     std::memcpy(bytes.data(), &probe, sizeof(probe));
-    // A datagram that cannot be sent is not heard, so the error does not matter.
+    // The peer will report a probe that could not be sent as not heard, so the error is ignored.
     asio::error_code ignored;
     socket_.send_to(asio::buffer(bytes), where, 0, ignored);
   }
@@ -129,7 +130,8 @@ Status Gathering::put(const char* what, const std::string& value) {
                      ByteSpan(reinterpret_cast<const std::byte*>(value.data()), value.size()));
 }
 
-// Values by rank. A value is empty if its rank put nothing in time.
+// Gets the values that all ranks put under the name `what`, by rank. A value is empty if its rank
+// put none in time.
 std::vector<std::string> Gathering::get_all(const char* what, Duration patience) {
   std::vector<std::string> keys;
   std::vector<std::string> values(static_cast<std::size_t>(size_));
@@ -206,7 +208,7 @@ const char* family_of(const std::string& address) {
   return address.front() == '[' ? "IPv6" : "IPv4";
 }
 
-// Returns the ranks that have a path to both ranks, in both directions.
+// Returns the ranks that could relay between two ranks, because they have paths from and to both.
 std::string relays_of(const Gathering::Reach& reach, std::size_t one, std::size_t other) {
   std::string all;
   for (std::size_t via = 0; via < reach.addresses.size(); ++via) {

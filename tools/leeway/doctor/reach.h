@@ -1,6 +1,6 @@
-// Which ranks' datagrams reach which others, for `leeway doctor --paths`: this is found out with
-// plain datagrams, before a group waits for paths. Ranks exchange the findings over TCP, where they
-// met, so that rank 0 can show all of them.
+// Finds out, for `leeway doctor --paths`, between which ranks UDP datagrams pass, before a
+// communicator waits for paths that do not exist. Ranks exchange the findings through their
+// rendezvous over TCP, so that rank 0 can show all of them.
 #pragma once
 
 #include <chrono>
@@ -14,16 +14,17 @@
 
 namespace leeway::tools::doctor {
 
-// One rank's part in finding out which paths are broken.
+// One rank's part in finding broken paths.
 class Gathering {
  public:
-  // Returns nullopt if ranks do not meet at an address over TCP, or if there is only one rank.
+  // Connects to the other ranks' rendezvous. Returns nullopt if that is not a TCP address, or if
+  // there is only one rank.
   static std::optional<Result<Gathering>> join(const Options& options);
 
-  // Waits until all ranks are there. The error names those that are missing.
+  // Waits until all ranks have come. The error names the missing ranks.
   Status await_all(Duration patience);
-  // Result of measure(), which all ranks call: they send each other datagrams for `listen`, and
-  // learn which ones passed.
+  // Result of measure(), which all ranks must call. They send each other datagrams for the time
+  // `listen`, then exchange which ones arrived.
   struct Reach {
     std::vector<std::string> addresses;     // by rank; empty if the rank told no address
     std::vector<std::vector<bool>> passed;  // passed[from][to]
@@ -42,8 +43,8 @@ class Gathering {
   int size_;
 };
 
-// Returns the broken pairs: the direction, the address family, and a rank that could relay. Returns
-// no text if there are none.
+// Describes the broken paths: direction, address family, and ranks that could relay. Returns no
+// text if all paths work.
 std::string broken_paths(const Gathering::Reach& reach);
 
 }  // namespace leeway::tools::doctor

@@ -106,7 +106,7 @@ std::string to_json(std::span<const Finding> findings) {
   const nlohmann::json document = {{"findings", rows},
                                    {"warnings", count(findings, Verdict::warn)},
                                    {"missing", count(findings, Verdict::missing)}};
-  // Values may hold bytes from the environment that are not UTF-8. Those are replaced.
+  // Replaces bytes that are not UTF-8, which values from the environment may hold.
   return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

@@ -25,17 +25,16 @@ struct Finding {
 };
 using Findings = std::vector<Finding>;
 
-// Sections in order of first appearance, one line a finding, its remedy below it, and a last line
-// that sums up. `colour`: ANSI colours for a terminal.
+// Returns the report: sections in order of first appearance, a line for each finding with its
+// remedy below it, and a line that sums up. `colour`: ANSI colours for a terminal.
 std::string to_text(std::span<const Finding> findings, bool colour);
 
 // {"findings": [{"section", "name", "verdict", "value", "remedy"}], "warnings": n, "missing": n}
 std::string to_json(std::span<const Finding> findings);
 
-// Returns 0, or 1 if something is missing.
 int exit_code_of(std::span<const Finding> findings);
 
-// A size as text for people: "208 KiB", "8 MiB"; exact below 1 KiB.
+// Returns a size as text: "208 KiB", "8 MiB"; exact below 1 KiB.
 std::string bytes_text(std::uint64_t bytes);
 
 }  // namespace leeway::tools::doctor

@@ -12,8 +12,8 @@ namespace {
 
 constexpr const char* kTransportsSection = "Transports";
 
-// Devices, or one line that says why there are none. UDP needs no such devices, so this is no
-// warning.
+// Adds the devices of a transport, or the reason why there are none. Missing devices are no
+// warning, because UDP works without them.
 void add_devices(Findings& findings, const char* title, const rendezvous::Devices& devices) {
   if (!devices.ok()) {
     findings.push_back({kTransportsSection, title, Verdict::info, devices.status().c_str(), {}});
@@ -40,9 +40,9 @@ Finding multicast(const asio::ip::address& address) {
           "choose an interface that carries multicast with LEEWAY_BIND (ip link shows MULTICAST)"};
 }
 
-// Memory between the ranks of this host.
+// Examines the memory that ranks of one host would share.
 Finding shared_memory() {
-  // enough memory for one pair of ranks; several pairs take less each
+  // the memory that one pair of ranks takes; with more pairs, each takes less
   // (src/api/communicator/memory_sharing.cc)
   constexpr std::uintmax_t kEnough = std::uintmax_t{32} << 20;
   const std::string folder = transport::kSharedMemoryFolder;
@@ -67,7 +67,7 @@ Finding shared_memory() {
           {}};
 }
 
-// Returns the outcome of `automatic` if all ranks are like this one.
+// Tells which transport `automatic` would choose if all ranks had the same devices as this one.
 Finding automatic(const rendezvous::AutomaticChoice& choice, bool faults) {
   std::string value = "datagrams over " + std::string(to_string(choice.datagrams));
   if (choice.datagrams == TransportKind::udp && !faults)
@@ -76,7 +76,7 @@ Finding automatic(const rendezvous::AutomaticChoice& choice, bool faults) {
   return {kTransportsSection, "auto", Verdict::ok, value, {}};
 }
 
-// The transport that the environment asks for by name.
+// Examines the transport that LEEWAY_TRANSPORT names.
 Finding wanted(TransportKind kind, const rendezvous::AutomaticChoice& choice,
                const rendezvous::Devices& ucx) {
   const std::string name = "LEEWAY_TRANSPORT";

@@ -5,8 +5,8 @@
 namespace leeway::tools::perf {
 namespace {
 
-// The library's broadcast works in place. Out of place, the root copies first, and the time
-// includes that.
+// Broadcasts out of place, too: the library's broadcast works in place, so the root first copies
+// its input. The measured time includes the copy.
 Result<CollectiveReport> broadcast(Communicator& communicator, ConstTensorView input,
                                    TensorView output, Rank root, const CollectiveOptions& options) {
   if (communicator.rank() == root && input.data != output.data) {

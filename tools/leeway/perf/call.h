@@ -1,4 +1,4 @@
-// Runs one operation of operation.h on a communicator.
+// Makes a call of one of the operations that operation.h lists.
 #pragma once
 
 #include "leeway/communicator.h"
@@ -6,8 +6,8 @@
 
 namespace leeway::tools::perf {
 
-// Calls the operation. Equal memory for input and output means in place, where has_in_place()
-// allows it.
+// Calls the operation. It works in place if input and output are the same memory, which only
+// operations of has_in_place() permit.
 Result<CollectiveReport> call(Communicator& communicator, Operation operation,
                               ConstTensorView input, TensorView output, Rank root,
                               const CollectiveOptions& options);

@@ -1,4 +1,4 @@
-// What many communicators cost a process: threads, sockets, memory, and the time to make them.
+// Costs of many communicators to a process: threads, sockets, memory, and the time to make them.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,6 @@
 
 namespace leeway::tools::perf {
 
-// Resources of this process, from /proc.
 struct Footprint {
   std::int64_t threads = 0;
   std::int64_t sockets = 0;
@@ -27,8 +26,8 @@ struct CommunicatorCost {
   Footprint process;   // with all of them open, each used once; the largest values of any rank
 };
 
-// Makes `count` communicators of all ranks by split(), and uses all at the same time for an
-// all-reduce of 64 KiB. They stay open. `before`: the process before it had any.
+// Makes `count` communicators of all ranks by split(), and runs an all-reduce of 64 KiB on all of
+// them at the same time. They stay open in `communicators`. `before`: the process without them.
 Result<CommunicatorCost> open_communicators(
     Communicator& world, int count, const Footprint& before,
     std::vector<std::unique_ptr<Communicator>>& communicators);

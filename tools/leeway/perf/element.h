@@ -1,5 +1,5 @@
-// Reading and writing one element of any type as a double. For test data, which are small integers:
-// every type of the library holds them exactly, so a store is never rounded.
+// Reads and writes elements of any type as doubles. Test data are small integers, which all types
+// hold exactly, so a store is never rounded.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ double load_element(ConstTensorView tensor, std::size_t index);
 // `value` must be an integer that the type represents.
 void store_element(TensorView tensor, std::size_t index, double value);
 
-// Largest integer m such that all of -m .. m (0 .. m for u8) are exact in the type.
+// Returns the largest m such that the type holds all integers -m .. m (0 .. m for u8) exactly.
 double integer_max(DataType type);
 
 }  // namespace leeway::tools::perf

@@ -1,5 +1,5 @@
-// Decides whether a result can be compared with the truth bit for bit. If not, the mean error tells
-// more.
+// Decides whether a result must equal the true one bit for bit. Otherwise only its mean error is
+// reported.
 #pragma once
 
 #include "leeway/codec.h"
@@ -7,18 +7,18 @@
 
 namespace leeway::tools::perf {
 
-// Returns true if integers of a Pattern that are small enough for the codec are decoded unchanged.
-// Blocks that share a scale, stochastic rounding and rotations may change them.
+// Returns true if decoding restores the integers of a Pattern exactly. Codecs with scales shared by
+// a block, stochastic rounding or rotations may change them.
 bool keeps_integers(const CodecOptions& codec);
 
-// Facts about all ranks and all calls that were checked.
+// The fate of the packets of all checked calls on all ranks.
 struct Arrival {
   bool has_faults = false;  // faults are injected into the transport
   bool is_complete = true;  // no packet was missing after repair
 };
 
-// Returns false if an inexact result was asked for and may have been given: such a result is not
-// wrong.
+// Returns true if results must be exact. Returns false if the settings permit inexact results and
+// some may be inexact, because an inexact result is then not an error.
 bool is_checked(const Settings& settings, const Arrival& arrival);
 
 }  // namespace leeway::tools::perf

@@ -11,12 +11,14 @@
 
 namespace leeway::tools::perf {
 
-// Bandwidths here are those of time_us_p50 (the table's are those of the mean, as in nccl-tests).
-// loss_observed is the share that the network lost on the first pass, and loss_residual the share
-// still missing after repair. `wrong` is null if bits cannot be compared, spread_codec if there is
-// no spread half, and gradient_to_noise if there was no noise. Where calls were made back to back,
-// `back_to_back` says how many, and `datagrams`, `bytes_sent` and `processor_us` what a call cost
-// all ranks together. `communicators` is there where further ones were open.
+// Bandwidths in JSON follow from time_us_p50 (those in the table follow from the mean, as in
+// nccl-tests). loss_observed is the share that the network lost on the first pass; loss_residual is
+// the share still missing after repair. `wrong` is null if results need not be exact, spread_codec
+// if there is no spread half, and gradient_to_noise if there was no noise.
+//
+// If calls were made back to back, `back_to_back` is their number in a batch, and `datagrams`,
+// `bytes_sent` and `processor_us` are the costs of one call summed over ranks. `communicators` is
+// present if further communicators were open.
 std::string to_json(std::span<const Row> rows, const Settings& settings, const FaultOptions& faults,
                     int ranks, const std::optional<CommunicatorCost>& cost = std::nullopt);
 

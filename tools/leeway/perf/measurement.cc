@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::byte kPoison{0xA5};
 
-// Counts of one rank, as doubles, so that one exact all_gather gives them to all ranks.
+// Counts of one rank. They are doubles, so that one exact all_gather sends all of them to all
+// ranks.
 struct Facts {
   double packets_expected = 0;
   double packets_missed_first = 0;
@@ -73,7 +74,7 @@ struct Facts {
 };
 using FactsAsArray = std::array<double, sizeof(Facts) / sizeof(double)>;
 
-// Outcome of one half of a row, over all ranks.
+// Results of one half of a row, over all ranks.
 struct Outcome {
   std::vector<double> times_us;  // time of the slowest rank in each iteration
   Facts facts;                   // summed over ranks
@@ -82,11 +83,11 @@ struct Outcome {
 
 class Bench {
  public:
-  // All ranks allocated the tensors' memory together, if it is not ordinary memory.
+  // `input` and `output` are empty if tensors are in ordinary memory. Otherwise all ranks have
+  // allocated them together.
   Bench(Communicator& communicator, const Settings& settings, const Layout& buffers,
         Allocation input, Allocation output);
 
-  // Checks and times the operation, in place or not.
   Result<Outcome> run(bool in_place);
 
  private:
@@ -99,7 +100,8 @@ class Bench {
     ordinary.resize(bytes);
     return ordinary;
   }
-  // Sets up the buffers for a call and returns its two views.
+  // Fills the buffers for a call and returns views of its input and output. `poison`: fills the
+  // output with values that no result has.
   std::pair<ConstTensorView, TensorView> prepare(bool in_place, bool poison);
   Status check(bool in_place, Facts& facts);
   Status iterate(bool in_place, double& time_us, Facts& facts);
@@ -242,8 +244,8 @@ double fraction(double part, double whole) {
   return whole > 0 ? part / whole : 0;
 }
 
-// Returns the ratio of the averages: single operations' mean squares may be negative. Returns
-// nullopt if there was no noise, or nothing that could have made any.
+// Returns the ratio of averages over operations, because the mean square of a single operation may
+// be negative. Returns nullopt if there was no noise or none was measured.
 std::optional<double> gradient_to_noise(const Facts& facts) {
   const estimate::NoiseEstimate sums{.gradient_mean_square = facts.gradient_mean_squares,
                                      .loss_variance = facts.noise_variances};

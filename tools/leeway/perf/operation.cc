@@ -12,8 +12,8 @@ struct Traits {
   bool reduces;
   bool has_root;
   bool has_in_place;
-  // Set if the input, or the output, holds a block for every rank. If neither does, buffers have
-  // the full size.
+  // Whether the buffer holds a block for each rank. If neither buffer does, both have the full
+  // size.
   bool input_blocks;
   bool output_blocks;
 };

@@ -1,5 +1,5 @@
-// The collectives that `leeway perf` measures: how nccl-tests sizes them, how it defines their
-// bandwidth, and what every rank must hold afterwards. Pure data; call.h runs them.
+// The collectives that `leeway perf` measures: buffer sizes and bandwidths as nccl-tests defines
+// them, and the right result on every rank. This file makes no calls; call.h does.
 #pragma once
 
 #include <cstddef>
@@ -31,26 +31,28 @@ bool has_root(Operation operation);
 // Returns true for operations whose result may overwrite their input.
 bool has_in_place(Operation operation);
 
-// Elements of one rank's buffers. `count` is what nccl-tests prints: elements per rank and block.
+// Lengths of one rank's buffers in elements. `count` is the number that nccl-tests prints: elements
+// of one block of one rank.
 struct Layout {
   std::size_t count = 0;
   std::size_t input_count = 0;
   std::size_t output_count = 0;
 };
-// The buffers of nccl-tests for a size argument of `bytes`. Operations on blocks divide it by the
-// ranks, rounded down to 16 bytes, so their real size can be smaller.
+// Returns the lengths that nccl-tests uses for a size argument of `bytes`. For operations on
+// blocks, that is bytes / ranks for each block, rounded down to 16 bytes, so the total can be
+// smaller.
 Layout layout(Operation operation, std::size_t bytes, DataType type, int ranks);
 
-// busbw = algbw x this, as in nccl-tests' PERFORMANCE.md.
+// Returns busbw / algbw, as nccl-tests' PERFORMANCE.md defines it.
 double bus_factor(Operation operation, int ranks);
 
-// Where block `block` (of `count` elements) of a rank's output comes from.
+// The source of one block (`count` elements) of a rank's output.
 struct Origin {
-  // the rank whose input is copied; if empty, the block is the reduction over all ranks
+  // the rank whose input is copied; if empty, the block is the reduction over all ranks' inputs
   std::optional<int> source;
   std::size_t block = 0;  // index of the block in the input
 };
-// Returns nullopt if the operation leaves the output of `rank` untouched (not the root).
+// Returns nullopt if the operation does not write the output of `rank`, because it is not the root.
 std::optional<Origin> origin(Operation operation, int rank, int ranks, int root, std::size_t block);
 
 }  // namespace leeway::tools::perf

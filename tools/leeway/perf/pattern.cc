@@ -9,8 +9,7 @@
 namespace leeway::tools::perf {
 namespace {
 
-// Bound on contributions. They need not be larger, and their squares stay exact in the sums of
-// Comparison.
+// Bound on contributions and sums. It keeps squares exact in the sums of Comparison.
 constexpr double kSumMax = 1 << 20;
 constexpr int kFactorMax = 3;  // largest factor of premul_sum
 
@@ -33,7 +32,7 @@ std::uint64_t mix(std::uint64_t key) {
   return key ^ (key >> 31);
 }
 
-// Combines the bits of whole numbers >= 0.
+// Applies `op` to the bits of two whole numbers >= 0.
 template <typename Op>
 double combine_bits(double a, double b, Op op) {
   return static_cast<double>(op(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b)));
@@ -104,7 +103,8 @@ double Pattern::keyed_integer(int rank, std::size_t index) const {
 }
 
 double Pattern::contribution(int rank, std::size_t index) const {
-  // One factor is 2 .. 4 and the others are 1, which is exact in every type.
+  // For each element one rank contributes 2 .. 4 and the others 1, so the product is exact in every
+  // type.
   if (op_ == ReduceOp::prod) {
     const bool has_factor =
         index % static_cast<std::size_t>(ranks_) == static_cast<std::size_t>(rank);

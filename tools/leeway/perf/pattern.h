@@ -1,6 +1,7 @@
-// Test data whose reduction is known exactly: integers keyed by rank and position. They are so
-// small that no partial sum is rounded, whatever the order of summation and the element type. Nor
-// does a codec of 16 bits or more round them; narrower ones round nearly everything (exactness.h).
+// Test data whose reduction is known exactly: integers that depend on rank and position. They are
+// so small that no partial sum is rounded, in any order of summation and any element type. Codecs
+// of 16 bits or more do not round them either; narrower codecs round nearly all of them
+// (exactness.h).
 #pragma once
 
 #include <cstddef>
@@ -14,10 +15,9 @@ namespace leeway::tools::perf {
 
 class Pattern {
  public:
-  // `options`: reduction and codecs.
+  // The reduction and the codecs of `options` bound the data.
   Pattern(const CollectiveOptions& options, DataType type, int ranks);
 
-  // Returns the factor of the rank's contribution under premul_sum.
   static int factor_of(int rank);
 
   double contribution(int rank, std::size_t index) const;
@@ -28,8 +28,8 @@ class Pattern {
 
   ReduceOp op_;
   int ranks_;
-  // Number of ranks that contribute. Ranks from here on have 0, if the type is too narrow for a sum
-  // over all.
+  // Number of ranks whose contributions are not 0. It is less than all if the type is too narrow
+  // for a sum over all ranks; the ranks from this number on then contribute 0.
   int contributors_ = 1;
   std::int64_t low_ = 0;  // contributions are uniform over low_ .. low_ + span_ - 1 ...
   std::int64_t span_ = 1;

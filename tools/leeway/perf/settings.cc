@@ -93,7 +93,7 @@ Status check_counts(const Arguments& arguments) {
   return Status();
 }
 
-// Returns no codec if none was given.
+// Parses --spread-codec. Returns nullopt if it was not given.
 Result<std::optional<CodecOptions>> parse_spread_codec(const Arguments& arguments) {
   if (arguments.spread_codec.empty()) return std::optional<CodecOptions>();
   if (arguments.operation != to_string(Operation::all_reduce)) {

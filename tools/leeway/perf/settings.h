@@ -1,4 +1,4 @@
-// Settings of a run of `leeway perf`: the command line as typed, and after it is checked.
+// Settings of a run of `leeway perf`: the command line as typed, and the checked settings.
 #pragma once
 
 #include <cstddef>
@@ -70,18 +70,18 @@ struct Settings {
     return collective.delivery.kind != Delivery::Kind::exact ||
            collective.spread != Delivery::Kind::exact;
   }
-  // Returns the codec of the spread half; where there is none, that of the only half.
+  // Returns the codec of the spread half. Operations with one half use the same codec for all.
   CodecOptions spread_codec() const { return collective.spread_codec.value_or(collective.codec); }
 };
 
-// The operation's name, short enough for the table's columns: premul_sum is "mulsum", as in
+// Returns the operation's name for the table, cut to the columns: premul_sum is "mulsum", as in
 // nccl-tests.
 std::string_view column_name(ReduceOp op);
 
-// Checks the arguments. Refuses, in one line, settings that have no meaning.
+// Checks the arguments. Refuses meaningless settings with a one-line error.
 Result<Settings> understand(const Arguments& arguments);
 
-// The communicator's options: those of the environment, overridden by the command line.
+// Returns the communicator's options: from the environment, overridden by the command line.
 Result<Options> communicator_options(const Arguments& arguments);
 
 }  // namespace leeway::tools::perf

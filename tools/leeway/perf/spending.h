@@ -1,4 +1,4 @@
-// What calls cost this process: datagrams handed to the network, by kind, their bytes, and
+// Costs of calls to this process: datagrams handed to the network, by kind, their bytes, and
 // processor time.
 #pragma once
 
@@ -6,9 +6,9 @@
 
 namespace leeway::tools::perf {
 
-// Costs of one process since some moment, or summed over ranks. Numbers are doubles because ranks
-// exchange them as such. Datagrams are those of the communicator; bytes and processor time are the
-// process's.
+// Costs of one process since some time, or their sum over ranks. Values are doubles, because ranks
+// exchange them as doubles. Datagrams are one communicator's; bytes and processor time are the
+// whole process's.
 struct Spending {
   double data = 0;     // datagrams of first passes
   double repair = 0;   // data sent again
@@ -23,7 +23,6 @@ struct Spending {
   Spending operator/(double calls) const;
 };
 
-// Returns the costs since this process began.
 Spending spent(const Communicator& communicator);
 
 }  // namespace leeway::tools::perf

@@ -1,4 +1,4 @@
-// Times of a series of iterations, reduced over ranks and over iterations.
+// Statistics of iteration times, over ranks and over iterations.
 #pragma once
 
 #include <span>
@@ -6,14 +6,14 @@
 
 namespace leeway::tools::perf {
 
-// Returns the value whose place in order is nearest to `fraction` (0 .. 1) of the last place.
-// `values` need not be sorted and must not be empty.
+// Returns the sorted value at index `fraction` (0 .. 1) times the last index, rounded. `values`
+// need not be sorted and must not be empty.
 double percentile(std::span<const double> values, double fraction);
 
 double mean(std::span<const double> values);
 
-// `all` holds one row of `iterations` values per rank, rank after rank. An iteration takes as long
-// as its slowest rank.
+// Returns each iteration's time on its slowest rank. `all` holds `iterations` values for each rank,
+// rank after rank.
 std::vector<double> slowest_rank(std::span<const double> all, std::size_t iterations);
 
 }  // namespace leeway::tools::perf

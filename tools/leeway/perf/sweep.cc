@@ -6,7 +6,7 @@
 namespace leeway::tools::perf {
 namespace {
 
-// Number of bits to shift for a suffix, or -1 if there is no such suffix.
+// Returns the shift for a binary suffix such as "K" or "MiB", or -1 for an unknown suffix.
 int suffix_shift(std::string_view suffix) {
   if (suffix.empty()) return 0;
   const std::string_view unit = suffix.substr(1);

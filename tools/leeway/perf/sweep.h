@@ -9,12 +9,12 @@
 
 namespace leeway::tools::perf {
 
-// Bytes with an optional binary suffix: "4096", "4K", "16M", "1G", "4KiB" and "4KB" mean powers of
-// 1024.
+// Parses bytes with an optional binary suffix: "4096", "4K", "16M", "1G", "4KiB", "4KB" (powers of
+// 1024).
 Result<std::size_t> parse_bytes(std::string_view text);
 
-// bytes_min, bytes_min * factor, ... up to and never beyond bytes_max. factor >= 2, 1 <= bytes_min
-// <= bytes_max.
+// Returns bytes_min, bytes_min * factor, ... as far as bytes_max. Requires factor >= 2 and 1 <=
+// bytes_min <= bytes_max.
 Result<std::vector<std::size_t>> sweep(std::size_t bytes_min, std::size_t bytes_max,
                                        std::size_t factor);
 

@@ -21,8 +21,8 @@ std::string format_absent_side() {
   return format("  %7s  %6s  %6s%s", "N/A", "N/A", "N/A", kUnchecked);
 }
 
-// nccl-tests' header ends in a blank that its rows lack; padding keeps the extra columns under
-// their titles.
+// The header line of nccl-tests ends in a blank that its rows do not have. Padding to this width
+// puts Leeway's columns under their titles.
 constexpr std::size_t kColumnsWidth = 119;
 constexpr const char* kExtraColumns = "  %7s  %9s  %7s  %7s  %7s\n";
 

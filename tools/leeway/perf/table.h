@@ -12,14 +12,15 @@
 
 namespace leeway::tools::perf {
 
-// One of the two halves of a row. Bandwidth is bytes / time_us in GB/s, GB = 1e9.
+// One half of a row: out of place or in place. Bandwidth is bytes / time_us in GB/s, GB = 1e9.
 struct Side {
   double time_us = 0;  // mean over iterations of the slowest rank's time
   double p50_us = 0;
   double p99_us = 0;
   double algbw_GBps = 0;
   double busbw_GBps = 0;
-  // elements with wrong bits; no value if an inexact result was asked for (exactness.h)
+  // number of elements that differ from the exact result; no value if results need not be exact
+  // (exactness.h)
   std::optional<double> wrong;
   double nmse = 0;  // sum of squared errors / sum of squared truth, over all ranks and checks
 };
@@ -32,29 +33,29 @@ struct Row {
   int root = -1;
   Side out_of_place;
   std::optional<Side> in_place;  // no value if the operation cannot overwrite its input
-  // Timed iterations of both sides, fractions of the packets expected:
+  // The following are fractions of the expected packets, over the timed iterations of both halves.
   double loss = 0;             // lost by the network, so on the first pass
   double loss_residual = 0;    // still missing after repair
   double late = 0;             // arrived too late to be used
   std::string_view transport;  // transport of the calls
   std::string codec_used;      // codec that `automatic` chose
-  // Rms of the true reduction over rms of the noise, both averaged over iterations and ranks; no
-  // value without noise. The ranks' test data are independent and centred, so all of it is
-  // dispersion.
+  // RMS of the true reduction over RMS of the noise, both averaged over iterations and ranks; no
+  // value without noise. Test data of different ranks are independent with mean 0, so the true
+  // reduction itself counts as dispersion.
   std::optional<double> gradient_to_noise;
   std::optional<Spending> spending;  // costs of a call over all ranks; only for calls back to back
 };
 
-// The three lines above the rows, each with a line feed.
+// Returns the three lines above the rows, each with a line feed.
 std::string format_header();
 std::string format_row(const Row& row);
-// A comment below a row.
+// Returns a comment line, to be printed below its row.
 std::string format_spending(const Spending& spending);
 // `rows_wrong` counts the halves of rows with wrong elements, as nccl-tests does.
 std::string format_footer(int rows_wrong, double bandwidth_mean, std::string_view operation);
 
-// Works like nccl-tests' getFloatStr: two, one or no decimals, as many as fit into `width`, else an
-// exponent.
+// Formats like nccl-tests' getFloatStr: with as many decimals (at most two) as fit into `width`, or
+// with an exponent.
 std::string format_float(double value, int width);
 
 }  // namespace leeway::tools::perf

@@ -11,7 +11,8 @@
 
 namespace leeway::tools::simulation {
 
-// `run` is sim::run, or a test's substitute. Results go to stdout, errors and progress to stderr.
+// Runs the command. `run` is sim::run, or a test's substitute. Results go to stdout, errors and
+// progress to stderr.
 int run_command(const Arguments& arguments, const RunFunction& run,
                 const sim::WorkloadFactory& workload);
 

@@ -26,8 +26,8 @@ std::string about(double seconds) {
 
 double whole_run_seconds(const Beginning& beginning, const sim::scenario::Scenario& scenario) {
   if (beginning.rounds == 0) return 0;
-  // A run ends after its rounds or its simulated time, whichever comes first. If more than one
-  // round was finished, the first one is left out, because it includes the set-up.
+  // A run ends after its rounds or after its simulated time, whichever comes first. The first round
+  // includes the set-up, so it is left out if there are others.
   const bool several = beginning.rounds > 1;
   const double skipped = several ? 1 : 0;
   double share = (beginning.rounds - skipped) / std::max(scenario.rounds() - skipped, 1.0);

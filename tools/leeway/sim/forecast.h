@@ -1,7 +1,7 @@
-// How long a command's runs will take, from the beginnings of some of them.
+// Forecasts how long all runs of a command will take.
 //
-// The runs of a grid differ widely in cost, and machines do too. So cells from all over the grid
-// are run for a moment each, and their times are extrapolated to all runs.
+// Runs of a grid differ widely in cost, and so do machines. So cells from all over the grid are run
+// for a moment each, and the times are extrapolated to all runs.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace leeway::tools::simulation {
 
-// Progress of a run within its first seconds.
+// How far a run came in its first seconds.
 struct Beginning {
   double first_seconds = 0;       // time to the end of its first round, including the set-up
   double seconds = 0;             // time to the end of the last finished round
@@ -27,10 +27,10 @@ struct Forecast {
   bool unknown = false;  // true if no tried run finished a round
 };
 
-// Returns the seconds that the whole run takes, or 0 if it finished no round.
+// Returns the forecast seconds for the whole run, or 0 if no round has finished.
 double whole_run_seconds(const Beginning& beginning, const sim::scenario::Scenario& scenario);
 
-// Forecasts the time of all runs from the mean of the tried ones.
+// Forecasts the time of `runs` runs from the mean over `whole_runs`, the times of the tried runs.
 Forecast forecast_of(const std::vector<double>& whole_runs, std::size_t runs, unsigned jobs);
 
 // Chooses at most `most` cells, from all over the grid.

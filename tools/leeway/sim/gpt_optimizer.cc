@@ -6,7 +6,8 @@
 namespace leeway::tools::simulation {
 namespace {
 
-// Ranks are rarely more than a round apart, and then form two groups.
+// Steps whose results are kept for copying. Ranks are at most about one round apart, with two
+// groups of equal ranks in each round.
 constexpr std::size_t kStepsKept = 4;
 
 bool same_bits(std::span<const float> a, std::span<const float> b) {

@@ -1,10 +1,9 @@
-// Adam for many ranks that mostly do the same: those with equal histories share one state and one
-// computed step.
+// Adam for many ranks. Ranks with equal histories share one state, and each of their steps is
+// computed once.
 //
-// A rank's state is what its own ShardedAdam would be, bit for bit. Ranks whose state, gradient and
-// parameters are equal, compared bit by bit, get copies of one result; a rank for which any of them
-// differs gets a state of its own from then on. Nothing is assumed about the order of ranks or
-// rounds.
+// Each rank's result is bit for bit what an own ShardedAdam would compute. Ranks share as long as
+// their states, gradients and parameters are equal bit by bit; a rank that differs gets a state of
+// its own. The order of ranks and rounds does not matter.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +21,12 @@ class GptOptimizer {
  public:
   explicit GptOptimizer(std::uint32_t ranks) : states_(ranks) {}
 
-  // One step of `rank` on elements offset .. offset + gradient.size() of its model, which are
-  // `parameters`. A rank must give the same part every time.
+  // Makes one step of `rank` on elements offset .. offset + gradient.size() of its model.
+  // `parameters` are these elements. The range must be the same at every step.
   void step(std::uint32_t rank, std::size_t offset, std::span<const float> gradient,
             std::span<float> parameters, double learning_rate);
 
-  // Returns the number of steps that were computed, not copied from an equal step.
+  // Returns the number of computed steps, without copies of equal steps.
   std::uint64_t steps_computed() const { return steps_computed_; }
 
  private:

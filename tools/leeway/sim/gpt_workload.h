@@ -1,11 +1,12 @@
-// The model of `leeway train` as a workload of the simulator: a character GPT, trained by virtual
-// workers with replicas of their own.
+// The simulator's workload `gpt`: virtual workers train the model of `leeway train`, each with a
+// replica of its own.
 //
-// A rank reads the windows that `leeway train` would give it with the same seed, from the same
-// text. The optimizer is Adam with the schedule of `leeway train`, over the scenario's rounds. In
-// rounds of replica_step it updates only the owner's shard.
+// A rank reads the same windows of the same text as in `leeway train` with the same seed. The
+// optimizer is Adam with the schedule of `leeway train`, over the scenario's rounds. In rounds of
+// replica_step it updates only the owner's shard.
 //
-// libtorch's arithmetic depends on the processor: runs repeat on a machine, not between machines.
+// libtorch's arithmetic depends on the processor, so runs repeat on one machine, but not between
+// machines.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +43,7 @@ class GptWorkload final : public sim::Workload {
     double learning_rate = 0.001;
   };
 
-  // The corpus has windows of the shape's context + 1 in both of its parts.
+  // Both parts of `corpus` must hold at least one window of options.shape.context + 1 characters.
   GptWorkload(const Options& options, train::Corpus corpus, std::uint64_t seed);
 
   std::size_t elements() const override { return parameters_.elements(); }
@@ -51,15 +52,15 @@ class GptWorkload final : public sim::Workload {
   void update(std::uint32_t rank, std::uint32_t round, std::size_t offset,
               std::span<const float> mean, std::span<float> parameters) override;
 
-  // Perplexity of the rank's replica on all validation windows, after its last round; NaN before:
-  // scoring takes as long as dozens of gradients.
+  // Returns the perplexity of the rank's replica on all validation windows, after its last round.
+  // Before that it returns NaN, because scoring takes as long as dozens of gradients.
   double loss(std::uint32_t rank) override;
   std::vector<sim::Measure> measures() override;
 
  private:
   void load(std::uint32_t rank);
-  // Total loss in nats over the windows that `rank` scores, if `ranks` share them, with the loaded
-  // parameters. Sets `windows` to their number.
+  // Scores the loaded parameters on rank `rank`'s share of the validation windows, if `ranks` ranks
+  // share them. Returns the sum of losses in nats, and sets `windows` to the number of windows.
   double nats(int rank, int ranks, std::size_t& windows);
 
   Options options_;

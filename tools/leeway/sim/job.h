@@ -1,4 +1,4 @@
-// State of a command after its arguments were checked.
+// State of a command whose arguments have been checked.
 #pragma once
 
 #include <optional>

@@ -33,7 +33,8 @@ Status refuse(const std::string& what, const char* why) {
   return Status::error(StatusCode::kInvalidArgument, "%s %s", what.c_str(), why);
 }
 
-// ---- folders of a scenario's runs ---------------------------------------------------------------
+// ---- parts that are folders of `leeway sim`
+// ------------------------------------------------------
 
 Result<std::string> read_file(const std::string& part, const char* name) {
   auto text = OutputFolder::of(part).read(name);
@@ -54,7 +55,8 @@ Status same_scenario(const MergeArguments& arguments, const std::string& text) {
   return {};
 }
 
-// Makes the plan of the scenario that all parts hold, as of the command that made the first part.
+// Makes the plan for the scenario of all parts, with the arguments of the command that made the
+// first part.
 Result<Job> prepare(const MergeArguments& arguments) {
   const std::string& first = arguments.parts.front();
   const Result<std::string> typed = read_file(first, kArgumentsFile);
@@ -78,8 +80,8 @@ Result<Job> prepare(const MergeArguments& arguments) {
   return Job{std::move(*told), std::move(*plan), *text, {}, {}};
 }
 
-// Reads runs. If several parts hold a run, it must be the same in all. A damaged run counts as
-// missing.
+// Reads a part's runs into `outcomes`. A run that several parts hold must be the same in all of
+// them. A damaged run counts as missing.
 Status read_runs(const Plan& plan, const std::string& part, std::vector<Outcome>& outcomes) {
   const OutputFolder folder = OutputFolder::of(part);
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
@@ -101,7 +103,8 @@ Status read_runs(const Plan& plan, const std::string& part, std::vector<Outcome>
   return {};
 }
 
-// A single part is completed in its own folder, unless another folder was named.
+// Opens the folder for the merged result. A single part is completed in its own folder unless
+// another one was named.
 Status open_folder(const MergeArguments& arguments, Job& job,
                    const std::vector<Outcome>& outcomes) {
   const bool in_place = arguments.out.empty() && arguments.parts.size() == 1;
@@ -149,7 +152,8 @@ int merge_runs(const MergeArguments& arguments) {
   return missing == 0 && results.passed() ? 0 : kExitFailed;
 }
 
-// ---- files of the swarm -------------------------------------------------------------------------
+// ---- parts that are files of `leeway sim swarm`
+// --------------------------------------------------
 
 Result<SwarmOutcome> read_outcome(const std::string& part) {
   std::ifstream file(part, std::ios::binary);

@@ -1,5 +1,5 @@
-// `leeway sim merge PART...`: makes one result of the parts that several machines made with
-// --shard.
+// `leeway sim merge PART...`: merges the parts that several machines made with --shard into one
+// result.
 //
 // Parts are folders of `leeway sim --out`, or files of `leeway sim swarm --json`.
 #pragma once

@@ -24,14 +24,14 @@ std::string run_file(const RunName& run) {
          ".json";
 }
 
-// A name for this process that no other process has that writes to the folder, also on other hosts.
+// Returns a name that is unique among all processes that write to the folder, also on other hosts.
 std::string process_name() {
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
   return std::string(host.data()) + "-" + std::to_string(::getpid());
 }
 
-// Shows the end of a long path, which tells more than its beginning.
+// Returns the path for messages; a long one is cut to its end, which tells more than its beginning.
 std::string shown(const fs::path& path) {
   constexpr std::size_t kShown = 120;
   const std::string text = path.string();
@@ -80,8 +80,8 @@ Status OutputFolder::make_and_try() const {
   return {};
 }
 
-// Returns false for a folder with only a scenario, which a command leaves that is refused after its
-// first run.
+// Returns false if there is only a scenario. A command leaves such a folder if an error stops it
+// right after its first run.
 bool OutputFolder::holds_results() const {
   std::error_code error;
   for (const char* name : kResults) {

@@ -1,13 +1,11 @@
-// The folder that a command's results go to: whose results it holds, and writing that is never
-// seen half done.
+// The folder for a command's results. A reader never sees a half-written file.
 //
-//   summary.json rounds.csv links.csv report.html   made anew whenever the command ends
+//   summary.json rounds.csv links.csv report.html   written when the command ends
 //   scenario.txtpb                                   what was run; decides whether --resume fits
-//   arguments.json                                   what a person typed to run it
-//   runs/<cell>-<seed>.json                          finished runs, kept: the record, and what
-//                                                    --resume need not run again
+//   arguments.json                                   the command's arguments as typed
+//   runs/<cell>-<seed>.json                          records of finished runs, which --resume keeps
 //
-// Processes that make parts of a command's runs may share a folder.
+// Several processes that make parts of a command's runs may share a folder.
 #pragma once
 
 #include <filesystem>
@@ -23,23 +21,22 @@ namespace leeway::tools::simulation {
 inline constexpr const char* kScenarioFile = "scenario.txtpb";
 inline constexpr const char* kArgumentsFile = "arguments.json";
 
-// What to do with a folder that holds results already. `share`: they belong to other processes that
-// run the same scenario.
+// Treatment of a folder that holds results already. `share`: they belong to other processes that
+// run the same scenario, so they stay.
 enum class Existing { refuse, resume, share, overwrite };
 
 class OutputFolder {
  public:
-  // Makes the folder if it does not exist, and checks that it can be written to. `scenario` is the
-  // text of the scenario to be run. Refuses a folder with results of other scenarios, and with
-  // results of the same one unless they are to be resumed. Overwriting removes only files that this
-  // command writes.
+  // Makes the folder if it does not exist, and checks that it is writable. `scenario` is the text
+  // of the scenario to be run. Refuses a folder with results of another scenario, or of the same
+  // one with Existing::refuse. Existing::overwrite removes only files that this command writes.
   static Result<OutputFolder> open(const std::filesystem::path& folder, std::string_view scenario,
                                    Existing existing);
-  // Returns a folder to read from.
+  // Returns a folder for reading, without checks.
   static OutputFolder of(const std::filesystem::path& folder) { return OutputFolder(folder); }
 
-  // Replaces a file at once: readers see the old content or the new one. Safe from several threads
-  // for different names.
+  // Replaces a file in one step, so readers see the old or the new content. Threads may write
+  // different names at the same time.
   Status write(const std::string& name, std::string_view content) const;
   Status write_run(const RunName& run, std::string_view content) const;
 

@@ -21,8 +21,8 @@ Status refuse_seeds(std::string_view text, const char* why) {
                        static_cast<int>(std::min<std::size_t>(text.size(), 60)), text.data(), why);
 }
 
-// Refuses a file without a single field. It would run with defaults only, and is probably the wrong
-// file.
+// Refuses a scenario file without fields: it is probably the wrong file, and would run with
+// defaults.
 Status refuse_empty(const Scenario& read, const std::string& path) {
   Scenario rest = read;
   rest.clear_name();  // read_file() may have set the name
@@ -32,7 +32,7 @@ Status refuse_empty(const Scenario& read, const std::string& path) {
                        sim::scenario::short_file_name(path).c_str());
 }
 
-// Makes the paths of files complete, so that the scenario means the same in any folder.
+// Makes paths of files in the scenario absolute, so that the scenario means the same in any folder.
 Status complete_paths(Scenario& scenario, const std::filesystem::path& folder) {
   return sim::scenario::resolve_files(scenario, folder.string());
 }

@@ -1,5 +1,5 @@
-// Makes the runs of a command from what a person typed. Everything that can be refused before a run
-// begins is refused here.
+// Makes the runs of a command from the arguments. All errors that can be found before a run begins
+// are reported here.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ struct RunName {
 };
 
 struct Plan {
-  // The scenario as it is run: settings applied, paths of files complete.
+  // The scenario to be run, with settings applied and absolute paths.
   sim::scenario::Scenario scenario;
   std::vector<sim::scenario::Cell> grid;  // in the order of the sweeps
   Seeds seeds;
@@ -38,22 +38,22 @@ struct Plan {
   std::size_t all_runs() const { return grid.size() * seeds.count; }
   // Returns the number of this shard's runs.
   std::size_t runs() const { return shard.share(all_runs()); }
-  // Names the runs in the order of the grid, with the seed changing fastest.
+  // Returns a run's name. Runs are in the order of the grid, and the seed changes fastest.
   RunName run(std::size_t index) const {
     const std::size_t place = shard.place(index);
     return {place / seeds.count, seeds.from + place % seeds.count};
   }
 };
 
-// "3..17" or "5": both ends are run.
+// Parses seeds: "5", or "3..17" with both ends included.
 Result<Seeds> parse_seeds(std::string_view text);
 
-// Reads the scenario, applies settings and seeds, makes the grid. Relative paths in settings and
-// swept values start at the scenario's folder, as those in the file do.
+// Reads the scenario, applies settings and seeds, and makes the grid. Relative paths are relative
+// to the scenario's folder, also in settings and swept values.
 Result<Plan> make_plan(const Arguments& arguments);
 
-// The scenario as text format, below a line that names the version of Leeway: Two runs of the same
-// text give the same results.
+// Returns the scenario in text format, below a line with Leeway's version. Equal texts give equal
+// results.
 std::string scenario_text(const sim::scenario::Scenario& scenario);
 
 }  // namespace leeway::tools::simulation

@@ -7,7 +7,7 @@
 namespace leeway::tools::simulation {
 namespace {
 
-// A faster sequence of lines cannot be read.
+// Least time between two lines; faster ones cannot be read.
 constexpr std::chrono::milliseconds kBetweenLines{100};
 
 std::string time_text(double seconds) {

@@ -21,7 +21,8 @@ struct RunProgress {
   double seconds = 0;  // seconds since the first run began
 };
 
-// "12 of 40 runs, round 7 of 30, 1 min 20 s left". There is no estimate before a run has finished.
+// Returns "12 of 40 runs, round 7 of 30, 1 min 20 s left". There is no estimate before the end of
+// the first run.
 std::string progress_text(const RunProgress& progress);
 
 class ProgressDisplay {

@@ -26,7 +26,7 @@ std::string failure_text(const Job& job, const RunName& run, const std::string& 
          sim::scenario::to_string(settings) + ": " + what;
 }
 
-// Makes the report's input, and moves the cells into it, since records of many runs are large.
+// Makes the report's input. Moves the cells out of `results`, since records of many runs are large.
 sim::ReportInput report_input(const Job& job, Results& results) {
   const RunName first = results.first_broken.value_or(job.plan.run(0));
   sim::ReportInput input;
@@ -69,7 +69,7 @@ void print_results(const Job& job, std::span<const sim::CellRecord> cells) {
   if (job.trace.active()) std::printf("packets   %s\n", job.arguments.trace_path.c_str());
 }
 
-// Prints what was wrong with the first run of each kind, and the command that shows it again.
+// Prints the first run of each kind of failure, and the command that repeats it.
 void print_failures(const Job& job, const Results& results,
                     std::span<const sim::CellRecord> cells) {
   const auto print = [&job](const char* title, const RunName& run, const std::string& what) {

@@ -8,8 +8,9 @@
 
 namespace leeway::tools::simulation {
 
-// Writes files unless something has failed before, and returns the first failure. Moves from the
-// records of `results`. A shard has no results of its own, because its runs are already kept.
+// Writes the files of results, unless `so_far` is an error, and returns the first error. Moves
+// records out of `results`. A shard writes none of these files, because its runs are already
+// written.
 Status publish(const Job& job, Results& results, const Status& so_far);
 
 }  // namespace leeway::tools::simulation

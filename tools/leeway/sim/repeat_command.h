@@ -8,17 +8,17 @@
 
 namespace leeway::tools::simulation {
 
-// A word as a shell must read it: in single quotes if needed.
+// Quotes a word for a shell: in single quotes if it needs them.
 std::string shell_word(std::string_view text);
 
-// Returns the command that repeats one run alone, with the given settings, those of its cell, and
-// its seed.
+// Returns the command that repeats one run alone: with the command's settings, the cell's, and the
+// seed.
 std::string repeat_command(const Arguments& arguments, const Plan& plan, const RunName& run);
 
-// Returns the command that continues this one, and keeps what has finished.
+// Returns the command that continues a stopped one and keeps finished runs.
 std::string resume_command(const Arguments& arguments);
 
-// The arguments from which both commands are made, to be kept beside results.
+// Converts the command's arguments to JSON, to be kept beside results, and back.
 std::string arguments_json(const Arguments& arguments);
 Result<Arguments> parse_arguments(std::string_view json);
 

@@ -28,7 +28,8 @@ std::string measure_cell(const sim::Spread* spread) {
   return format("%.4g +- %.2g", spread->mean, spread->error);
 }
 
-// A whole path is too wide for a column, so its last part is written on a line of its own.
+// Returns a column's title. A path is too wide for one line, so its last part goes to a second
+// line.
 std::string title_of(const sim::scenario::Setting& setting) {
   if (!setting.title.empty()) return setting.title;
   std::string title = setting.field;
@@ -47,7 +48,8 @@ bool has_failed_calls(const sim::CellSummary& summary) {
   return failed != nullptr && failed->max > 0;
 }
 
-// A cell's row is found by its line, counted from the end.
+// Paints the rows of cells with failed calls red. The last lines of the table are its rows, one for
+// each cell.
 std::string painted(const std::string& table, std::span<const sim::CellSummary> cells) {
   const auto lines = static_cast<std::size_t>(std::count(table.begin(), table.end(), '\n'));
   std::string text;

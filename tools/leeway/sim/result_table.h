@@ -1,5 +1,4 @@
-// The table that ends a command: one row for each cell, with its settings and the measures of its
-// runs.
+// The table at the end of a command: a row for each cell, with its settings and its runs' measures.
 #pragma once
 
 #include <span>
@@ -11,13 +10,13 @@
 
 namespace leeway::tools::simulation {
 
-// The measures that the table shows: those that the scenario's plots draw, and the usual ones, if
-// some cell has them.
+// Returns the measures for the table: those that the scenario's plots show, and the usual ones that
+// some cell has.
 std::vector<std::string> shown_measures(const sim::scenario::Scenario& scenario,
                                         std::span<const sim::CellSummary> cells);
 
-// Measures are "mean +- standard error" over seeds, or the value alone if there is one seed. Cells
-// without a finished run are left out. `colour`: rows of cells with failed calls are red.
+// Makes the table. A measure is "mean +- standard error" over seeds, or a plain value for one seed.
+// Cells without a finished run are left out. `colour`: rows of cells with failed calls are red.
 std::string result_table(const sim::scenario::Scenario& scenario,
                          std::span<const sim::CellRecord> cells, bool colour = false);
 

@@ -1,4 +1,4 @@
-// The outcomes of all runs, ordered for reports and for the verdict.
+// The outcomes of all runs, in the order that reports need, and the verdict on them.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +31,8 @@ struct Results {
 
 Results collect(const Plan& plan, std::vector<Outcome> outcomes);
 
-// Text such as "checkers  all passed: i1 i2 i5; skipped: i13; do not apply: i9", or which checkers
-// failed in how many runs. Ends in a line feed.
+// Returns a line such as "checkers  all passed: i1 i2 i5; skipped: i13; do not apply: i9". If
+// checkers failed, it tells which ones, in how many runs.
 std::string checkers_text(std::span<const sim::CellRecord> cells);
 
 }  // namespace leeway::tools::simulation

@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kTriesMax = 12;
 constexpr double kTrySeconds = 0.25;  // tries a run for this time, once it has finished two rounds
-// time for all tries together, whatever they have finished
+// time limit of all tries (struct Try) together
 constexpr std::chrono::milliseconds kTriesTogether{3000};
 constexpr std::chrono::milliseconds kInterruptCheck{50};
 
@@ -25,7 +25,7 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// Starts a run and records how far it comes.
+// A run that is tried for a moment, for the forecast of the total time.
 struct Try {
   std::size_t index = 0;  // index of the run
   std::atomic<bool> stop{false};
@@ -58,7 +58,8 @@ class Pool {
   }
 
  private:
-  // Tries some runs for the forecast. Runs that finish meanwhile are kept.
+  // Tries some runs for a moment each, and forecasts the total time. Results of tries that finish
+  // are kept.
   void look_ahead(unsigned jobs) {
     std::vector<std::unique_ptr<Try>> tries;
     for (const std::size_t cell : cells_to_try(plan_.grid.size(), kTriesMax)) {
@@ -107,7 +108,6 @@ class Pool {
     return std::nullopt;
   }
 
-  // Waits until all tries are done, time is up, or a stop is requested.
   void wait_for_tries(unsigned jobs) {
     const Clock::time_point end = Clock::now() + kTriesTogether;
     std::unique_lock lock(look_ahead_mutex_);
@@ -139,7 +139,7 @@ class Pool {
     const sim::scenario::Scenario& scenario = plan_.grid[name.cell].scenario;
     Result<sim::RunRecord> record = options_.run(scenario, name.seed, options);
     if (!record.ok()) {
-      // Each run writes only its own place.
+      // Threads need no lock here, because each run has an element of its own.
       if (record.status().code() != StatusCode::kCancelled) {
         outcomes_[index].failure = record.status();
       }

@@ -12,7 +12,7 @@
 namespace leeway::tools::simulation {
 namespace {
 
-constexpr std::uint32_t kShardsMax = 1'000'000;  // as many as there may be seeds
+constexpr std::uint32_t kShardsMax = 1'000'000;  // the limit on seeds
 
 }  // namespace
 

@@ -30,7 +30,7 @@
 namespace leeway::tools::simulation {
 namespace {
 
-// Most runs for making a failing scenario smaller.
+// Limit on the runs with which a failing scenario is made smaller.
 constexpr unsigned kShrinkTries = 1000;
 
 namespace swarm = sim::swarm;
@@ -48,7 +48,8 @@ struct SwarmArguments {
   bool quiet = false;
 };
 
-// Prints the seed when a broken contract of the core ends the process.
+// A handler of SIGABRT: a failed assertion of the library ends the process, so this prints the
+// seed.
 void tell_seed(int) {
   char text[64] = "while judging seed ";
   const std::size_t length = std::strlen(text);
@@ -57,7 +58,7 @@ void tell_seed(int) {
   if (write(STDERR_FILENO, text, static_cast<std::size_t>(end + 1 - text)) < 0) return;
 }
 
-// The file of the small scenario, and the command that shows the failure again.
+// The file with the reduced scenario, and the command that repeats the failure.
 struct Repeat {
   std::string file;
   std::string command;
@@ -67,7 +68,7 @@ Repeat repeat_of(const swarm::SeedFailure& failed, bool adversary) {
   const std::string seed = std::to_string(failed.seed);
   const std::string seeds = " --seeds " + seed + ".." + seed;
   if (adversary) return {"", "leeway sim swarm --adversary" + seeds};
-  // If two runs of a seed differ, there is no smaller scenario to show.
+  // Check i12 fails if two runs of one seed differ. No smaller scenario is made for that.
   if (failed.failure.check == "i12") return {"", "leeway sim swarm" + seeds};
   const std::string file = "swarm-" + seed + ".txtpb";
   return {file, "leeway sim " + file + seeds};
@@ -83,7 +84,6 @@ Scenario smaller(const swarm::SeedFailure& failed, const std::atomic<bool>& stop
   return swarm::shrink(swarm::draw_scenario(failed.seed), fails, kShrinkTries);
 }
 
-// Reports the first failing seed.
 Status tell_failure(const swarm::SeedFailure& failed, bool adversary,
                     const std::atomic<bool>& stop) {
   std::fprintf(stderr, "seed %llu: %s: %s\n", static_cast<unsigned long long>(failed.seed),

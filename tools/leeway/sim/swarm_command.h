@@ -1,5 +1,5 @@
-// `leeway sim swarm`: scenarios drawn from seeds, every invariant checked, and a small scenario for
-// the first seed that breaks one.
+// `leeway sim swarm`: draws scenarios from seeds, checks every invariant, and reduces the first
+// scenario that fails.
 #pragma once
 
 namespace CLI {

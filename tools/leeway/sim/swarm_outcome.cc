@@ -18,7 +18,7 @@ constexpr int kFormat = 1;
 using sim::swarm::SeedFailure;
 using sim::swarm::Tally;
 
-// The numbers of a tally that are written as they are.
+// Visits the counts of a tally that are written as plain numbers.
 template <typename Visit>
 void each_count(Visit&& visit) {
   visit("rounds", &Tally::rounds);

@@ -1,4 +1,4 @@
-// Outcome of a search over seeds, or of a part of one: as text for people, as JSON for programs and
+// The outcome of a search over seeds or of a shard of it: text for people, JSON for programs and
 // for `leeway sim merge`.
 #pragma once
 
@@ -26,9 +26,9 @@ std::string outcome_json(const SwarmOutcome& outcome);
 // Returns kInvalidArgument for any text that outcome_json() did not write.
 Result<SwarmOutcome> parse_outcome(std::string_view text);
 
-// Merges the outcomes of all shards, given in any order. Returns kInvalidArgument if a shard is
-// missing, is there twice, or has other seeds; the text names a part by its place in `names`. The
-// result equals that of one search over all seeds, except that `seconds` is the sum.
+// Merges the outcomes of all shards, in any order. Returns kInvalidArgument if a shard is missing,
+// occurs twice, or has other seeds; the text takes the part's name from `names`. The result equals
+// that of one search over all seeds, except that `seconds` is the sum.
 Result<SwarmOutcome> merge_outcomes(std::span<const SwarmOutcome> parts,
                                     std::span<const std::string> names);
 

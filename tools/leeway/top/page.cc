@@ -10,7 +10,7 @@
 namespace leeway::tools::top {
 namespace {
 
-// Differences between two readings of a process's metrics.
+// Two readings of a process's metrics, `seconds` apart, and what grew in between.
 class Looks {
  public:
   Looks(const Samples& before, const Samples& now, double seconds)
@@ -27,7 +27,7 @@ class Looks {
   double per_second(std::string_view name, const Labels& labels) const {
     return grown(name, labels) / seconds_;
   }
-  // Returns by how much all series with these labels grew.
+  // Returns the sum of growths over all series that have these labels.
   double all_grown(std::string_view name, const Labels& labels) const {
     double sum = 0;
     for (const Series& series : now_.of(name)) {
@@ -127,7 +127,7 @@ Group group_of(const Looks& looks, const Labels& info) {
   return group;
 }
 
-// "12.3 ms", "450 us"
+// Returns "12.3 ms" or "450 us".
 std::string time_text(double seconds) {
   if (seconds < 0) return "-";
   if (seconds < 1e-3) return format("%.0f us", seconds * 1e6);
@@ -135,7 +135,7 @@ std::string time_text(double seconds) {
   return format("%.2f s", seconds);
 }
 
-// Bytes a second as bits a second, the unit in which lines are sold.
+// Returns bits a second, the unit in which lines are sold.
 std::string rate_text(double bytes_per_second) {
   const double bits = bytes_per_second * 8;
   if (bits < 1e6) return format("%.0f kb/s", bits / 1e3);
@@ -177,7 +177,7 @@ void add_group(std::string& out, const std::string& address, const Group& group)
   }
 }
 
-// Returns null for a negative value.
+// Converts a value to JSON. Negative values mean "not known" and become null.
 nlohmann::json known(double value) {
   return value < 0 ? nlohmann::json() : nlohmann::json(value);
 }
@@ -265,7 +265,7 @@ std::string to_json(const std::vector<Process>& processes) {
     if (!process.error.empty()) one["error"] = process.error;
     all.push_back(one);
   }
-  // Text that is not UTF-8 would throw otherwise.
+  // `replace`: text that is not UTF-8 would otherwise make dump() throw.
   return nlohmann::json({{"processes", all}})
              .dump(2, ' ', true, nlohmann::json::error_handler_t::replace) +
          "\n";

@@ -10,11 +10,12 @@ namespace leeway::tools::top {
 
 struct Row {
   std::string peer;  // rank, or "others"
-  // A state of leeway_peer_state; or "relayed": alive, without a path of its own.
+  // A peer's state as in the metric leeway_peer_state, or "relayed" if it is alive and reached by a
+  // relay.
   std::string state;
   bool relayed = false;
   double rtt_seconds = -1;  // negative if it is not known
-  // share of the datagrams between the two readings that was lost; negative if there were none
+  // share of the datagrams lost between the two readings; negative if none were sent
   double loss = -1;
   double out_per_second = 0;  // bytes
   double in_per_second = 0;   // likewise
@@ -23,7 +24,7 @@ struct Row {
   double limit_share = 0;     // share of the time for which that reason held
 };
 
-// A relay of a process. It could not relay all datagrams that it was asked to.
+// A relay that a process uses, and that could not forward all its datagrams.
 struct Relay {
   std::string address;
   double pace_per_second = 0;  // bytes a second that it passes on
@@ -31,7 +32,7 @@ struct Relay {
   double refused = 0;          // datagrams of `sent` that were refused
 };
 
-// A communicator of a process on one of its sockets.
+// One communicator of a process, on one of the process's sockets.
 struct Group {
   std::string communicator;
   std::string transport;
@@ -55,8 +56,8 @@ struct Process {
   std::vector<Group> groups;
 };
 
-// Compares two readings that are `seconds` apart. For a process that was not seen before, counters
-// since its start count as if they had grown within these seconds.
+// Compares two readings that are `seconds` apart. If a process was not seen before, its counters
+// are taken to have grown from 0 within this time.
 Process compare(const std::string& address, const Samples& before, const Samples& now,
                 double seconds);
 

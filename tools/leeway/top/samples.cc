@@ -6,8 +6,8 @@
 namespace leeway::tools::top {
 namespace {
 
-// On entry `rest` begins behind the opening brace, and on return behind the closing one. Returns
-// false if the text is broken.
+// Parses labels. `rest` begins behind the opening brace; on return it begins behind the closing
+// one. Returns false if the text is broken.
 bool parse_labels(std::string_view& rest, Labels& labels) {
   while (!rest.empty() && rest.front() != '}') {
     if (rest.front() == ',') rest.remove_prefix(1);

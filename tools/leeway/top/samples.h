@@ -1,4 +1,4 @@
-// Parses the text with which a process with LEEWAY_METRICS answers.
+// Parses the metrics that a process with LEEWAY_METRICS returns.
 #pragma once
 
 #include <map>
@@ -21,9 +21,8 @@ class Samples {
   // Parses lines of Prometheus' text format 0.0.4, and skips other lines.
   static Samples parse(std::string_view text);
 
-  // Returns no series if there is no such name.
   const std::vector<Series>& of(std::string_view name) const;
-  // Returns the value of the series that has these labels, whatever other labels it has.
+  // Returns the value of a series that has these labels, and perhaps others.
   std::optional<double> value(std::string_view name, const Labels& labels) const;
   bool empty() const { return by_name_.empty(); }
 

@@ -35,7 +35,7 @@ Result<std::unique_ptr<Accumulation>> Accumulation::create(Communicator& communi
   const ComputeSettings& compute = settings.compute;
   auto budget = ComputeBudget::create(communicator, budget_options(compute));
   if (!budget.ok()) return budget.status();
-  // A step's micro-batches are the pieces of one whole batch.
+  // The micro-batches of a step together hold as many windows as one whole batch.
   BatchSampler sampler(text, static_cast<std::size_t>(settings.context) + 1,
                        static_cast<std::size_t>(settings.batch / compute.micro_batches), seed,
                        communicator.rank());
@@ -56,7 +56,8 @@ std::optional<double> Accumulation::compute(std::uint64_t step) {
   return completed > 0 ? std::optional(losses / completed) : std::nullopt;
 }
 
-// Returns nullopt if the micro-batch was given up half-way.
+// Adds a micro-batch that takes `delay` longer. Returns its loss, or nullopt if it was given up
+// between forward and backward pass.
 std::optional<double> Accumulation::add(Duration delay) {
   const auto forward = std::chrono::duration_cast<Duration>(kForwardShare * delay);
   std::this_thread::sleep_for(forward);

@@ -1,4 +1,5 @@
-// One rank's part of a step: the gradients of the micro-batches that its budget of time allows.
+// Accumulates one rank's gradient of a step, over as many micro-batches as its compute budget
+// allows.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +16,19 @@
 
 namespace leeway::tools::train {
 
-// A delayed micro-batch spends this share of its delay in the forward pass and the rest in the
-// backward pass, which computes twice as much. Between the two it may be given up.
+// Share of a micro-batch's delay before the backward pass, which computes twice as much as the
+// forward pass. Between the two passes a micro-batch may be given up.
 inline constexpr double kForwardShare = 1.0 / 3.0;
 
 class Accumulation {
  public:
-  // Collective. `communicator`, `model` and the text must outlive it.
+  // All ranks must call it together. `communicator`, `model` and `text` must outlive the result.
   static Result<std::unique_ptr<Accumulation>> create(Communicator& communicator, Gpt& model,
                                                       std::span<const std::uint8_t> text,
                                                       const Settings& settings, std::uint64_t seed);
 
-  // Leaves the sum over the completed micro-batches in model.gradient(), and its weight in
-  // budget(). Returns the mean of their losses, or nullopt if none was completed.
+  // Computes one step. Leaves the sum over the completed micro-batches in model.gradient(), and
+  // their weight in budget(). Returns their mean loss, or nullopt if none was completed.
   std::optional<double> compute(std::uint64_t step);
 
   ComputeBudget& budget() { return *budget_; }

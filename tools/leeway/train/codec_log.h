@@ -1,5 +1,5 @@
-// Records in which codecs the gradients of a run travelled: one codec, or those that
-// Codec::automatic chose.
+// Counts in which codecs the gradients of a run were sent. There may be several with
+// Codec::automatic.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,8 @@ struct CodecSteps {
 
 class CodecLog {
  public:
-  // One reduction.
   void add(const CodecOptions& codec);
 
-  // The codecs in the order of their first use.
   const std::vector<CodecSteps>& used() const { return used_; }
 
  private:

@@ -1,5 +1,5 @@
-// How a rank of `leeway train` computes its part of a step: in how many micro-batches, how slowly,
-// and when it stops.
+// How a rank of `leeway train` computes its part of a step: number of micro-batches, artificial
+// delays, and the time at which it stops.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,9 @@
 
 namespace leeway::tools::train {
 
-// Micro-batches of a step if some may be dropped; otherwise there is 1.
+// Default number of micro-batches in a step, if some may be dropped; otherwise it is 1.
 inline constexpr int kMicroBatchesDefault = 8;
 
-// As typed.
 struct ComputeArguments {
   int micro_batches = 0;  // with 0, the default
   std::string threshold = "none";
@@ -24,7 +23,7 @@ struct ComputeArguments {
   bool baseline = true;
 };
 
-// The words of the command line: none, extra_steps, requeue; realised, maximum; none, auto,
+// Return values as on the command line: none, extra_steps, requeue; realised, maximum; none, auto,
 // seconds.
 const char* to_string(DropCompensation compensation);
 const char* to_string(Normalisation normalisation);
@@ -41,8 +40,8 @@ struct ComputeSettings {
   bool drops() const { return threshold.kind != ComputeThreshold::Kind::none; }
 };
 
-// Checks the arguments. Refuses, in one line, settings that have no meaning. `batch`: windows for
-// each rank and step; `ranks`: 0 if not known yet.
+// Checks the arguments. Refuses meaningless settings with a one-line error. `batch`: windows for
+// each rank and step. `ranks`: 0 if not known yet.
 Result<ComputeSettings> understand_compute(const ComputeArguments& arguments, int batch, int ranks);
 
 }  // namespace leeway::tools::train

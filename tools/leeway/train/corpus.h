@@ -1,8 +1,7 @@
-// Text as a sequence of character numbers, cut into training and validation parts.
+// A text as a sequence of character numbers, divided into a training and a validation part.
 //
-// The default corpus is the public-domain English text that Debian's bible-kjv package prints; any
-// file will do. The characters are bytes: a text in another encoding than ASCII merely has more of
-// them.
+// The default corpus is the public-domain English text of Debian's package bible-kjv; any file will
+// do. Characters are bytes, so a text that is not ASCII only has more kinds of them.
 #pragma once
 
 #include <cstddef>
@@ -18,16 +17,15 @@ namespace leeway::tools::train {
 
 class Corpus {
  public:
-  // Length of the blocks that are dealt out to the two parts. It is large enough that few windows
-  // cross a border between blocks. Every tenth block is for validation, so both parts have blocks
-  // from all over the text.
+  // Length of the blocks that go to one part or the other. It is so large that few windows cross a
+  // border. Every tenth block is for validation, so both parts come from all over the text.
   static constexpr std::size_t kBlockCharacters = 16384;
   static constexpr std::size_t kValidationEvery = 10;
 
-  // Least length of a text: with less, a split into parts tells nothing.
+  // Least length of a text; a shorter one has too little to validate with.
   static constexpr std::size_t kCharactersMin = 10'000;
 
-  // `name` is for people. Fails when the text is shorter than kCharactersMin.
+  // `name` is shown to people. Returns an error if the text is shorter than kCharactersMin.
   static Result<Corpus> from_text(std::string name, std::string_view text);
   static Result<Corpus> from_file(const std::string& path);
   // Makes the corpus from the output of `bible`, from first to last verse. Returns an error with
@@ -40,7 +38,7 @@ class Corpus {
   std::span<const std::uint8_t> validation() const { return validation_; }
   char character(std::uint8_t token) const { return characters_[token]; }
 
-  // Equal for equal texts; ranks compare it before they train together.
+  // A hash of the text. Ranks compare it before they train together.
   std::uint64_t fingerprint() const { return fingerprint_; }
 
  private:
@@ -55,13 +53,13 @@ class Corpus {
 void append_window(std::span<const std::uint8_t> tokens, std::size_t start, std::size_t length,
                    std::vector<std::int64_t>& windows);
 
-// Micro-batches of one rank: windows at positions that depend on (seed, step, rank, index) only, so
-// that a run and its twin read the same text whatever the network does.
+// Draws one rank's micro-batches. Positions depend on (seed, step, rank, index) only, so a run and
+// its twin read the same text, whatever the network does.
 class BatchSampler {
  public:
   BatchSampler(std::span<const std::uint8_t> tokens, std::size_t window, std::size_t batch,
                std::uint64_t seed, int rank);
-  // Valid until the next call.
+  // The result is valid until the next call.
   std::span<const std::int64_t> batch(std::uint64_t step);
 
  private:
@@ -72,8 +70,8 @@ class BatchSampler {
   std::vector<std::int64_t> windows_;
 };
 
-// Perplexity on `validation` of the character pairs counted in `training`: the best that a model
-// can do which looks at one character only. A trained model must do better.
+// Returns the perplexity on `validation` of character pairs counted in `training`. No model that
+// sees only the previous character does better, so a trained model must.
 double bigram_perplexity(const Corpus& corpus);
 
 }  // namespace leeway::tools::train

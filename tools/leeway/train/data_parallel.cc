@@ -8,7 +8,7 @@
 namespace leeway::tools::train {
 namespace {
 
-// Reduces gradients, with error feedback if that is wanted.
+// Options of the gradient reductions, and the residual if error feedback is on.
 class Reduction {
  public:
   Reduction(const Settings& settings, std::size_t elements)
@@ -25,7 +25,7 @@ class Reduction {
 
  private:
   CollectiveOptions options_;
-  // residual of the whole gradient: every element is sent to its owner
+  // residual of the whole gradient, because every element is sent to some owner
   std::vector<float> residual_;
 };
 
@@ -61,7 +61,8 @@ class ReplicaParallel final : public DataParallel {
   ShardedAdam adam_;
 };
 
-// Replicated optimizer over an all-reduce with an exact spread: every rank steps on the same bits.
+// Replicated optimizer after an all-reduce with an exact spread half: every rank makes its step
+// with the same bits.
 class ReplicatedParallel final : public DataParallel {
  public:
   ReplicatedParallel(Communicator& communicator, std::span<float> parameters,
@@ -111,7 +112,7 @@ double Traffic::loss() const {
 
 DataParallel::DataParallel(Communicator& communicator, std::span<float> gradient) {
   auto registered = communicator.register_memory(std::as_bytes(gradient));
-  // If registering fails, the gradient is copied on its way
+  // If registering fails, calls copy the gradient.
   if (registered.ok()) gradient_registered_ = std::move(*registered);
 }
 

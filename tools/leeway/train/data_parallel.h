@@ -1,8 +1,8 @@
-// One data-parallel step over a lossy communicator: it takes one gradient from each rank and gives
-// one updated model.
+// One data-parallel step over a lossy communicator: every rank brings a gradient, and gets the
+// updated model.
 //
-// The caller has computed its own gradient; update() combines it with the others', runs the
-// optimizer and leaves the next parameters in place. Two schemes implement it (settings.h, Mode).
+// The caller has computed its gradient. update() combines it with the others', runs the optimizer
+// and writes the new parameters in place. There are two schemes (settings.h, Mode).
 #pragma once
 
 #include <cstdint>
@@ -29,21 +29,20 @@ struct Traffic {
   std::uint64_t deadline_cuts = 0;  // operations that the deadline ended
 
   void add(const CollectiveReport& report);
-  // Returns the share of packets that the network lost.
   double loss() const;
 };
 
 class DataParallel {
  public:
   virtual ~DataParallel() = default;
-  // All ranks call it together, step by step. The gradient is the sum of `weight` means
+  // Makes one step; all ranks must call it together. The gradient is the sum of `weight` means
   // (CollectiveOptions::weight).
   virtual Status update(double learning_rate, double weight) = 0;
-  // Drift of the replicas. Only in replica mode: ddp's replicas cannot drift.
+  // Returns the drift of the replicas; nullopt in ddp mode, where replicas are equal.
   virtual std::optional<DriftReport> drift() const = 0;
 
   const Traffic& traffic() const { return traffic_; }
-  // Returns the noise of the gradients.
+  // Returns the measured noise of the reduced gradients.
   const NoiseLog& noise() const { return noise_; }
   const CodecLog& codecs() const { return codecs_; }
 
@@ -60,7 +59,7 @@ class DataParallel {
   MemoryRegistration gradient_registered_;
 };
 
-// `parameters` must be equal on all ranks; both spans must stay valid.
+// `parameters` must be equal on all ranks. Both spans must outlive the result.
 Result<std::unique_ptr<DataParallel>> make_data_parallel(Communicator& communicator,
                                                          std::span<float> parameters,
                                                          std::span<float> gradient,

@@ -30,9 +30,8 @@ void FlatParameters::allocate() {
   std::int64_t offset = 0;
   for (const auto& shape : shapes_) {
     const std::int64_t count = element_count(shape);
-    // The flat tensor itself never requires a gradient, hence each view of it is a leaf of its own.
-    // Giving the leaf its .grad beforehand makes autograd accumulate in place, into the flat
-    // gradient.
+    // The flat tensor never requires a gradient, so each view is a leaf of its own. The leaf's
+    // .grad exists beforehand, so autograd accumulates in place, into the flat gradient.
     at::Tensor leaf = values_.narrow(0, offset, count).view(shape);
     leaf.set_requires_grad(true);
     leaf.mutable_grad() = gradients_.narrow(0, offset, count).view(shape);

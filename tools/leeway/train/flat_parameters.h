@@ -1,9 +1,9 @@
-// All parameters of a model in one flat float32 buffer, and all their gradients in a second one.
+// All parameters of a model in one flat float32 buffer, and all gradients in another.
 //
-// The collectives want one contiguous range, autograd wants many tensors: here every tensor is a
-// *view* into the flat buffers, so that neither side ever copies. A packet that lands in `values()`
-// has changed the model; a backward pass has filled `gradients()`. Only files of the target
-// leeway_train_model include this header (it pulls in libtorch).
+// Collectives need one contiguous range, but autograd needs many tensors. So every tensor is a
+// *view* into the flat buffers, and nothing is copied: a packet that arrives in `values()` changes
+// the model, and a backward pass fills `gradients()`. Only files of the target leeway_train_model
+// include this header, because it includes libtorch.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -17,19 +17,20 @@ namespace leeway::tools::train {
 
 class FlatParameters {
  public:
-  // Call add() for every tensor first, then allocate() once; views exist from then on.
-  // Returns the tensor's index for view().
+  // add() every tensor, then allocate() once, which makes the views. add() returns the index for
+  // view().
   std::size_t add(std::vector<std::int64_t> shape);
   void allocate();
 
-  // A leaf tensor that requires a gradient. Its values and its .grad lie in the flat buffers.
+  // Returns a leaf tensor that requires a gradient. Its values and its .grad are in the flat
+  // buffers.
   const at::Tensor& view(std::size_t index) const { return views_[index]; }
 
   std::span<float> values();
   std::span<float> gradients();
   std::span<const float> values() const;
 
-  // Sets all gradients to zero, because backward passes add to what is there.
+  // Sets all gradients to zero. Needed before each step, because backward passes add to them.
   void zero_gradients();
 
  private:

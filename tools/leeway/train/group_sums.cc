@@ -7,7 +7,7 @@
 namespace leeway::tools::train {
 namespace {
 
-// Turns a count into a double, which holds integers up to 2^53 exactly.
+// Converts a count to a double, which is exact up to 2^53.
 double number(std::uint64_t count) {
   return static_cast<double>(count);
 }
@@ -29,7 +29,8 @@ std::array<double, GroupSums::kTrafficFields> fields_of(const Traffic& traffic) 
           number(traffic.deadline_cuts)};
 }
 
-// The first field counts the ranks that measured noise; a rank that owns nothing measures none.
+// The first field is 1, so that its sum counts the ranks that measured noise. Ranks without a shard
+// measure none.
 std::array<double, GroupSums::kNoiseFields> fields_of(const estimate::NoiseEstimate& noise) {
   return {1.0,
           noise.gradient_mean_square,
@@ -54,7 +55,8 @@ double* put(const Fields& fields, double* out) {
 void store_noise(std::span<const double> sums, RunResult& result) {
   const double ranks = sums[0];
   if (ranks == 0) return;
-  // Uses the mean of the ranks' errors: they are alike, since all ranks use the same batches.
+  // The last field is an error. Its mean over ranks is used, because all ranks have about the same
+  // error from the same batches.
   result.noise = estimate::NoiseEstimate{.gradient_mean_square = sums[1] / ranks,
                                          .dispersion = sums[2] / ranks,
                                          .quantisation_variance = sums[3] / ranks,

@@ -1,4 +1,4 @@
-// Sums every rank's own counts over the group.
+// Sums the ranks' counts and measurements over the group.
 #pragma once
 
 #include <optional>
@@ -10,18 +10,17 @@
 
 namespace leeway::tools::train {
 
-// One rank's counts and measurements.
 struct RankFigures {
   Traffic traffic;
   std::optional<estimate::NoiseEstimate> noise;
   std::optional<DriftReport> drift;
 };
 
-// Fills the traffic, noise and drift fields of `result`; exact, and collective: all ranks call it
-// and get the same.
+// Fills the traffic, noise and drift fields of `result` with exact sums or means over ranks. All
+// ranks must call it together; they get the same.
 Status sum_over_group(Communicator& communicator, const RankFigures& figures, RunResult& result);
 
-// Makes the same numbers from sums over ranks. Separate, so that it can be tested alone.
+// Computes the fields of `result` from sums over ranks. It is separate so that tests can call it.
 struct GroupSums {
   static constexpr std::size_t kTrafficFields = 5;
   static constexpr std::size_t kNoiseFields = 7;

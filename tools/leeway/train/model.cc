@@ -17,18 +17,18 @@ constexpr double kLayerNormEpsilon = 1e-5;
 constexpr double kHeadStd =
     0.02;  // logits start near zero, so that the first loss is ln(vocabulary)
 // Standard deviation of token embeddings. With GPT-2's 0.02 the first attention blocks would
-// outweigh the characters, and a run of some hundred steps would spend a third of them on learning
-// to see the characters again.
+// outweigh the characters, and a run of some hundred steps would spend a third of them to overcome
+// that.
 constexpr double kTokenStd = 0.5;
 
-// Attention scores fall by this much a character of distance in the first head, and by half of the
-// previous head's in each further one (ALiBi, arXiv 2108.12409). Otherwise a language model would
-// have to learn to look nearby first. With this bias, training has no plateau on which small delays
-// cost much, and position embeddings gain nothing.
+// ALiBi (arXiv 2108.12409): in the first head, attention scores fall by this much for each
+// character of distance; in each further head, by half as much as in the previous one. Without this
+// bias, a language model first has to learn to look nearby, and small delays during that plateau
+// cost much. With it, position embeddings gain nothing.
 constexpr double kSteepestSlope = 3.0;
 constexpr double kSlopeRatio = 0.5;
 
-// Indices into FlatParameters.
+// A layer's weight and bias, as indices into FlatParameters.
 struct Affine {
   std::size_t weight = 0;
   std::size_t bias = 0;
@@ -38,8 +38,8 @@ struct Block {
   Affine mlp_norm, mlp_in, mlp_out;
 };
 
-// Box-Muller over mt19937_64. The standard pins down that generator but not its distributions, and
-// the initial values must not depend on the C++ library.
+// Normal numbers by Box-Muller over mt19937_64. The C++ standard defines this generator exactly,
+// but not its distributions, and initial values must not depend on the library.
 class Normal {
  public:
   explicit Normal(std::uint64_t seed) : engine_(seed) {}
@@ -56,8 +56,8 @@ class Normal {
   std::mt19937_64 engine_;
 };
 
-// Returns the bias that is added to attention scores: [head, query, key]; minus infinity where the
-// key lies ahead of the query.
+// Returns the bias for attention scores: [head, query, key]. It is minus infinity for keys after
+// the query.
 at::Tensor distance_bias(const GptShape& shape) {
   const at::Tensor position = at::arange(shape.context, at::kFloat);
   const at::Tensor distance = position.unsqueeze(1) - position.unsqueeze(0);
@@ -101,9 +101,9 @@ struct Gpt::Impl {
       const at::Tensor& tensor = flat.view(index);
       normal.fill({tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())}, std);
     };
-    // Layers inside the residual stream: fan-in scaling, which trains small widths faster than
-    // GPT-2's constant. Layers that write into the stream are scaled down so that its variance does
-    // not grow with depth.
+    // Inner layers use fan-in scaling, which trains small widths faster than GPT-2's constant.
+    // Layers that write into the residual stream are scaled down, so that its variance does not
+    // grow with depth.
     const double inner = 1.0 / std::sqrt(shape.width);
     const double residual = inner / std::sqrt(2.0 * shape.layers);
     draw(token_embedding, kTokenStd);
@@ -142,7 +142,7 @@ struct Gpt::Impl {
     const at::Tensor mixed = at::matmul(at::softmax(scores, -1), qkv.select(0, 2));
     return linear(mixed.transpose(1, 2).reshape({batch, time, shape.width}), block.attention_out);
   }
-  // ReLU takes a quarter of the step's time less than GELU, and makes the model 3 % worse at this
+  // With ReLU a step takes a quarter less time than with GELU; the model gets 3 % worse at this
   // size.
   at::Tensor mlp(const at::Tensor& x, const Block& block) const {
     return linear(at::relu(linear(x, block.mlp_in)), block.mlp_out);
@@ -213,8 +213,8 @@ double Gpt::mean_loss(std::span<const std::int64_t> windows) {
 
 void use_one_compute_thread() {
   at::set_num_threads(1);
-  // OpenBLAS keeps a pool of threads that libtorch does not control. With another BLAS there is no
-  // such symbol.
+  // OpenBLAS has a thread pool that libtorch does not control. Other BLAS libraries do not have
+  // this symbol.
   using SetThreads = void (*)(int);
   if (auto set_threads =
           reinterpret_cast<SetThreads>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads"))) {

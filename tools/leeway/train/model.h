@@ -1,9 +1,9 @@
-// A small GPT over characters: the workload of `leeway train`.
+// A small GPT over characters, which `leeway train` trains.
 //
-// Pre-norm transformer, causal multi-head attention with a bias towards what is near (ALiBi)
-// instead of position embeddings, ReLU, untied output layer; mean cross-entropy in nats per
-// character. Parameters and gradients are one flat float32 range each (flat_parameters.h), which is
-// what the collectives work on. libtorch stays behind this header: nothing here includes it.
+// Pre-norm transformer with causal multi-head attention, ALiBi (a bias towards near characters)
+// instead of position embeddings, ReLU and an untied output layer. The loss is the mean
+// cross-entropy in nats per character. Parameters and gradients are one flat float32 range each
+// (flat_parameters.h), on which collectives work. This header does not include libtorch.
 #pragma once
 
 #include <cstddef>
@@ -31,18 +31,17 @@ class Gpt {
   Gpt(const Gpt&) = delete;
   Gpt& operator=(const Gpt&) = delete;
 
-  // Stable for the life of the model. Writing to parameters() changes the model at once.
+  // The spans stay valid as long as the model. Writing to parameters() changes the model at once.
   std::span<float> parameters();
   std::span<float> gradient();
 
-  // `windows` holds any number of windows of context + 1 tokens, back to back: token i predicts
-  // token i + 1. Returns the mean loss; gradient() holds its derivative and nothing of earlier
-  // calls.
+  // `windows` holds any number of windows of context + 1 tokens, back to back; token i predicts
+  // token i + 1. Returns the mean loss, and sets gradient() to its derivative.
   double compute_gradient(std::span<const std::int64_t> windows);
 
-  // The same for a step of several micro-batches: gradient() holds the sum of the derivatives of
-  // their mean losses since clear_gradient(). `abandon` is called once, between the forward and the
-  // backward pass. If it returns true, nothing is added and nothing is returned.
+  // For a step of several micro-batches: add_gradient() adds the derivative of a micro-batch's mean
+  // loss to gradient(), and returns that loss. It calls `abandon` once, between forward and
+  // backward pass; if that returns true, it adds nothing and returns nullopt.
   void clear_gradient();
   std::optional<double> add_gradient(std::span<const std::int64_t> windows,
                                      const std::function<bool()>& abandon);
@@ -54,8 +53,9 @@ class Gpt {
   std::unique_ptr<Impl> impl_;
 };
 
-// One compute thread in this process. There may be more ranks than cores, and threads of several
-// ranks that spin for each other cost far more than they gain. Call before the first Gpt.
+// Limits this process to one compute thread. Otherwise, with more ranks than cores, threads of
+// different ranks spin while they wait, which costs far more than it gains. Call it before the
+// first Gpt is made.
 void use_one_compute_thread();
 
 }  // namespace leeway::tools::train

@@ -1,7 +1,7 @@
-// The gradient against its noise, averaged over the last hundred steps or so of a run.
+// The ratio of gradient to noise, averaged over about the last hundred steps of a run.
 //
-// The |gradient|^2 of a single step is a small difference of large numbers and may be negative. So
-// the ratio of averages is used, and not the average of ratios.
+// In a single step, |gradient|^2 is a small difference of large numbers, and may be negative. So
+// this divides averages, and does not average ratios.
 #pragma once
 
 #include <optional>
@@ -13,15 +13,15 @@ namespace leeway::tools::train {
 
 class NoiseLog {
  public:
-  // Number of steps after which a report counts 1/e. Ratios change with the learning rate, over
-  // hundreds of steps.
+  // Number of steps after which a report's weight has fallen to 1/e. Ratios change with the
+  // learning rate, over hundreds of steps.
   static constexpr double kMemorySteps = 100.0;
 
-  // Adds a report. Leaves out one that was not measured or is not finite, because it would stay in
-  // the average for ever.
+  // Adds a report, unless it was not measured or is not finite, which would spoil the average for
+  // ever.
   void add(const NoiseReport& report);
 
-  // Returns nullopt before the first report that counts.
+  // Returns nullopt before the first report that was added.
   std::optional<estimate::NoiseEstimate> mean() const;
 
  private:

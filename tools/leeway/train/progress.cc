@@ -9,7 +9,8 @@
 namespace leeway::tools::train {
 namespace {
 
-// Interval that is short enough to look alive, and long enough to cost nothing.
+// Time between two updates on a terminal: short enough to look alive, and long enough to cost
+// nothing.
 constexpr auto kTerminalInterval = std::chrono::milliseconds(200);
 
 std::string format_drops(const StepStatus& status) {

@@ -1,5 +1,5 @@
-// Shows how far a run has come: on a terminal by one line that rewrites itself, elsewhere by a line
-// every tenth of the way.
+// Shows how far a run has come: on a terminal in one line that is overwritten, elsewhere in a line
+// for every tenth of the run.
 #pragma once
 
 #include <chrono>
@@ -12,18 +12,18 @@ namespace leeway::tools::train {
 
 struct StepStatus {
   std::uint64_t step = 0;  // completed
-  // Expected number: more than planned if work is dropped and compensated.
+  // Expected total; more than planned if dropped work is compensated by further steps.
   std::uint64_t steps = 0;
   double loss = 0;           // loss of this rank's micro-batch, smoothed, in nats per character
   double step_ms = 0;        // mean so far
   double loss_observed = 0;  // packets lost, fraction
-  // Fraction of micro-batches that this rank has dropped so far.
+  // Fraction of this rank's micro-batches that were dropped so far.
   std::optional<double> drop_rate{};
-  std::optional<double> threshold_ms{};  // in force
+  std::optional<double> threshold_ms{};  // threshold in force
 };
 
-// "lossy, seed 1: step 300/1500, loss 1.84, 12.3 ms a step, 9.97 % of packets lost, 15 s left",
-// and, before the last part, for a run that may drop work, "8.3 % of work dropped beyond 61.2 ms"
+// Returns "lossy, seed 1: step 300/1500, loss 1.84, 12.3 ms a step, 9.97 % of packets lost, 15 s
+// left". A run that may drop work has "8.3 % of work dropped beyond 61.2 ms" before the last part.
 std::string format_progress(const std::string& label, const StepStatus& status);
 
 class Progress {
@@ -35,7 +35,6 @@ class Progress {
   static bool is_terminal(std::FILE* stream);
 
   void on_step(const StepStatus& status, Clock::time_point now);
-  // Erases the line on a terminal.
   void finish();
 
  private:

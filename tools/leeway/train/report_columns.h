@@ -1,5 +1,4 @@
-// The numbers of a report by column: one value for each seed and run. Internal to the report's
-// files.
+// The numbers of a report by column: one value for each seed and run. Internal to the report.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +13,21 @@ namespace leeway::tools::train {
 
 enum class Column : std::uint8_t { lossy, no_threshold, twin };
 
-// Returns the table's columns: the lossy runs and the twins, even if those were not made, and
-// between them the runs without threshold, if there are any.
+// Returns the table's columns: lossy runs and twins, even if there were no twins, and between the
+// two the runs without threshold, if there were any.
 std::vector<Column> columns_of(const TrainReport& report);
 
-// Returns no results if the runs were not made.
+// Returns no results if there were no such runs.
 std::vector<RunResult> runs_of(const TrainReport& report, Column column);
 
 using Field = std::function<double(const RunResult&)>;
 std::vector<double> values_of(const TrainReport& report, Column column, const Field& field);
 
-// Returns one value for each seed; none without twins, or without runs that drop nothing.
+// Return one value for each seed: the change against its twin, and the speedup against its run
+// without threshold. Empty if there were no such runs.
 std::vector<double> changes_percent(const TrainReport& report);
 std::vector<double> speedups(const TrainReport& report);
-// A value for every seed whose lossy run has it.
+// Returns the value for each seed whose lossy run has one.
 std::vector<double> values_of(const TrainReport& report,
                               std::optional<double> ComputeSummary::*member);
 
@@ -35,14 +35,14 @@ std::vector<double> values_of(const TrainReport& report,
 double mean(const std::vector<double>& values);
 double largest(const std::vector<double>& values);
 
-// Mean squares averaged over the seeds that measured noise; nullopt if no seed did.
+// Returns mean squares averaged over the seeds that measured noise, or nullopt if none did.
 std::optional<estimate::NoiseEstimate> noise_of(const TrainReport& report, Column column);
-// Returns nullopt where there is no noise.
+// Returns nullopt if there is no noise.
 std::optional<double> gradient_to_noise(const std::optional<estimate::NoiseEstimate>& noise);
-// Returns 0 for estimates that are negative.
+// Returns the square root, or 0 for a negative estimate.
 double rms(double mean_square);
 
-// All values are zero in ddp mode, where the ranks' models were compared and found equal.
+// Returns zeros in ddp mode, in which the ranks' models have been found equal.
 DriftSummary drift_of(const RunResult& run);
 double age_max_seen(const RunResult& run);
 

@@ -1,4 +1,4 @@
-// The report's part about slow workers and dropped work.
+// The part of the report on delays and dropped work.
 #include <string>
 
 #include "format.h"

@@ -1,4 +1,4 @@
-// The JSON of `leeway train`.
+// The JSON report of `leeway train`.
 #include <nlohmann/json.hpp>
 
 #include "train/report_columns.h"
@@ -7,7 +7,8 @@
 namespace leeway::tools::train {
 namespace {
 
-// Adds nulls if nothing was measured; for the ratio also if there is no noise.
+// Adds the noise to `json`. Values are null if nothing was measured; ratios are null if there is no
+// noise.
 void add_noise(const std::optional<estimate::NoiseEstimate>& noise, nlohmann::json& json) {
   for (const char* name : {"gradient_to_noise", "gradient_to_noise_at_most", "gradient_rms",
                            "quantisation_rms", "loss_rms"})
@@ -91,7 +92,7 @@ nlohmann::json outcome_json(const SeedOutcome& outcome) {
   return json;
 }
 
-// Adds null for the half that the mode does not have.
+// Adds the codecs of both halves; null for a half that the mode does not have.
 void add_codecs(const Settings& settings, nlohmann::json& json) {
   const CollectiveOptions& reduce = settings.reduce;
   json["codec"] = leeway::to_string(reduce.codec);
@@ -113,7 +114,7 @@ void add_compute_settings(const ComputeSettings& compute, nlohmann::json& json) 
   json["normalisation"] = to_string(compute.normalisation);
 }
 
-// Adds means over the seeds that have them, or null.
+// Adds means over the seeds that have a value, or null if none has.
 void add_speedups(const TrainReport& report, nlohmann::json& json) {
   const auto add = [&](const char* name, const std::vector<double>& values) {
     json[name] = values.empty() ? nlohmann::json(nullptr) : nlohmann::json(mean(values));

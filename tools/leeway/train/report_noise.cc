@@ -1,4 +1,4 @@
-// The report's part about noise on gradients, and about the codecs that were chosen for it.
+// The part of the report on the gradients' noise, and on the codecs that Codec::automatic chose.
 #include <algorithm>
 #include <cmath>
 
@@ -14,8 +14,7 @@ using MeanSquare = std::function<double(const NoiseEstimate&)>;
 
 constexpr const char* kNothing = "-";
 
-// Returns true if an estimate is so uncertain that it might be zero. A bound then tells more than
-// its value.
+// Returns true if the estimate of |gradient|^2 may as well be 0. The report then shows a bound.
 bool is_unclear(const NoiseEstimate& noise) {
   return noise.gradient_error > 0 && noise.gradient_mean_square < 2 * noise.gradient_error;
 }

@@ -8,7 +8,6 @@ namespace leeway::tools::train {
 
 namespace {
 
-// Widths of a table that fits a terminal.
 struct Widths {
   int name;
   int column;
@@ -62,7 +61,7 @@ std::string change_line(const TrainReport& report) {
 
 std::string drift_rows(const TrainReport& report) {
   if (report.settings.mode != Mode::replica) return "";
-  // Root mean squares: in the parameters' own unit, and comparable with a learning rate.
+  // RMS values have the unit of the parameters, so they can be compared with a learning rate.
   const auto rms_row = [&](const char* name, double DriftSummary::*member) {
     return row_of(report, name, "%.3g",
                   [=](const RunResult& run) { return rms(drift_of(run).*member); });
@@ -101,7 +100,7 @@ std::string age_line(const TrainReport& report) {
   return any ? text + "\n" : "";
 }
 
-// How the two halves of a step are sent, in one line each.
+// Describes how the two halves of a step are sent, in a line for each half.
 std::string format_halves(const Settings& settings) {
   const CollectiveOptions& reduce = settings.reduce;
   std::string text = format(

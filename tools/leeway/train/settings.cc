@@ -9,7 +9,7 @@
 namespace leeway::tools::train {
 namespace {
 
-// Width of attention heads. Narrower heads work poorly, and with wider ones there are too few.
+// Width of an attention head. Narrower heads work poorly; wider ones leave too few heads.
 constexpr int kHeadWidth = 16;
 
 constexpr std::int64_t kStepsMax = 100'000'000;
@@ -86,8 +86,8 @@ Result<Delivery> parse_delivery(std::string_view text, Duration deadline) {
       static_cast<int>(text.size()), text.data());
 }
 
-// Refuses options of a half that the mode does not have. Besides the reduction, every mode has one
-// half of its own.
+// Refuses options of the other mode's half: only replica mode has parameter broadcasts, and only
+// ddp has a spread half.
 Status check_halves(const Arguments& a, Mode mode) {
   if (mode == Mode::ddp && !a.parameter_codec.empty()) {
     return refuse(
@@ -147,8 +147,8 @@ Result<ReplicaOptions> replica_options(const Arguments& a, const Delivery& deliv
   ReplicaOptions options;
   options.codec = *codec;
   options.age_max = static_cast<std::uint32_t>(a.age_max);
-  // The next broadcast repairs a stale value, not a request. So both lossy classes mean the same
-  // here.
+  // A replica asks for no repair: its next broadcast replaces a stale value. So both lossy classes
+  // mean the same here.
   options.delivery =
       delivery.kind == Delivery::Kind::exact ? Delivery::Kind::exact : Delivery::Kind::best_effort;
   options.deadline = delivery.deadline;
@@ -212,11 +212,13 @@ Result<Settings> understand(const Arguments& arguments, const Options& environme
 
 Settings loss_free_twin(const Settings& settings) {
   Settings twin = settings;
-  // The twin uses the same transport. With faults, the automatic choice is UDP.
+  // The twin must use the same transport as the lossy run, for which the automatic choice with
+  // injected faults is UDP.
   if (settings.communicator.faults.any() &&
       settings.communicator.transport == TransportKind::automatic)
     twin.communicator.transport = TransportKind::udp;
-  // Without injected faults the network itself loses packets: only exact calls are free of that.
+  // Without injected faults, the network itself loses packets. Then only exact calls make the twin
+  // free of loss.
   if (!settings.communicator.faults.any()) {
     twin.reduce.delivery = exact(settings.reduce.delivery.deadline);
     twin.reduce.spread = Delivery::Kind::exact;

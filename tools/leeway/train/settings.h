@@ -1,4 +1,4 @@
-// Settings of a run of `leeway train`: the command line as typed, and after it is checked.
+// Settings of a run of `leeway train`: the command line as typed, and the checked settings.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,8 @@ const char* to_string(Mode mode);
 inline constexpr int kRanksDefault = 4;
 inline constexpr double kLossDefault = 0.10;
 
-// The arguments as typed. The initial values are the command's defaults; the model's and the
-// schedule's were chosen by experiment (README.md, "Why these defaults").
+// The arguments as typed. Initial values are the command's defaults; those of the model and the
+// schedule were found by experiment (README.md, "Why these defaults").
 struct Arguments {
   int ranks = 0;  // 0: the launcher's world size, or kRanksDefault processes
   std::string mode = "replica";
@@ -58,7 +58,7 @@ struct Arguments {
 
 struct Settings {
   Mode mode = Mode::replica;
-  // Number of whole steps; a run that drops work may take more (DropCompensation).
+  // Number of planned steps. A run that drops work may take more (DropCompensation).
   std::uint64_t steps = 0;
   std::uint64_t seed = 0;  // seed of the first run; run i uses seed + i
   int repeat = 1;
@@ -79,18 +79,17 @@ struct Settings {
   std::string json_path;
 };
 
-// Checks the arguments. Refuses, in one line, settings that have no meaning. `environment` is
+// Checks the arguments. Refuses meaningless settings with a one-line error. `environment` is
 // Options::from_environment().
 Result<Settings> understand(const Arguments& arguments, const Options& environment);
 
-// The same job without anything that costs accuracy or time: no faults, native float32, no
-// straggler, nothing dropped.
+// Returns the settings of the twin: no faults, native float32, no stragglers, nothing dropped.
 Settings loss_free_twin(const Settings& settings);
 
-// The same job with every micro-batch computed.
+// Returns the settings of a run that computes every micro-batch.
 Settings without_threshold(const Settings& settings);
 
-// Returns the options of the run with this seed, which its losses depend on too.
+// Returns the communicator's options for a run. Injected losses depend on the run's seed.
 Options communicator_options(const Settings& settings, std::uint64_t seed);
 
 }  // namespace leeway::tools::train

@@ -14,7 +14,7 @@ void ShardedAdam::step(std::span<float> parameters, std::span<const float> gradi
   const auto beta1 = static_cast<float>(options_.beta1);
   const auto beta2 = static_cast<float>(options_.beta2);
   const auto epsilon = static_cast<float>(options_.epsilon);
-  // Both moments start at zero; these undo the bias of that start.
+  // Corrects the bias of the two moments, which start at zero.
   const double correction1 = 1.0 - std::pow(options_.beta1, static_cast<double>(steps_));
   const double correction2 = 1.0 - std::pow(options_.beta2, static_cast<double>(steps_));
   const auto rate = static_cast<float>(learning_rate / correction1);
@@ -35,7 +35,7 @@ double learning_rate_at(std::uint64_t step, std::uint64_t steps_expected, std::u
                         double peak) {
   const auto planned = static_cast<double>(steps);
   const double warm_up = std::max(1.0, 0.1 * planned);
-  // Exactly step + 1 if no more steps are expected than planned.
+  // This is exactly step + 1 if steps_expected == steps.
   const double done =
       planned * (static_cast<double>(step) + 1.0) / static_cast<double>(steps_expected);
   if (done <= warm_up) return peak * done / warm_up;

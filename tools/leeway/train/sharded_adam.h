@@ -1,8 +1,7 @@
-// Adam over a contiguous part of a flat parameter vector, and the learning rate over a run.
+// Adam over a contiguous part of a flat parameter vector, and the schedule of the learning rate.
 //
-// Adam works on each element independently. So the owner of a shard that updates only its part
-// (ZeRO-1) computes, bit for bit, what an Adam over the whole vector would compute there. Moments
-// exist for that part only.
+// Adam updates each element independently. So the owner of a shard, with moments for its shard only
+// (ZeRO-1), computes bit for bit what an Adam over the whole vector would compute there.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +12,8 @@ namespace leeway::tools::train {
 
 struct AdamOptions {
   double beta1 = 0.9;
-  // Shorter memory than Adam's 0.999: runs of some hundred steps would otherwise divide by the
-  // first gradients' squares.
+  // Adam's 0.999 remembers too long: runs of some hundred steps would still divide by the first
+  // gradients' squares.
   double beta2 = 0.95;
   double epsilon = 1e-8;
 };
@@ -23,7 +22,7 @@ class ShardedAdam {
  public:
   explicit ShardedAdam(std::size_t count, const AdamOptions& options = {});
 
-  // One step on `parameters` against `gradient`; both hold `count` elements.
+  // Makes one step on `parameters` with `gradient`. Both hold the `count` elements of this part.
   void step(std::span<float> parameters, std::span<const float> gradient, double learning_rate);
 
  private:
@@ -33,11 +32,11 @@ class ShardedAdam {
   std::vector<float> mean_square_;
 };
 
-// Linear warm-up over the first tenth, then a half cosine down to (almost) zero at the last step:
-// as steps shrink, so does the error of a stale parameter.
+// Returns the rate of a step: a linear warm-up over the first tenth, then half a cosine to nearly
+// zero at the last step. As steps become smaller, so do the errors of stale parameters.
 double learning_rate_at(std::uint64_t step, std::uint64_t steps, double peak);
-// The same for a run that makes up for dropped samples by more steps, `steps_expected` in all. The
-// rate follows the share of samples that have been used, as if each of `steps` steps were whole.
+// For a run that compensates dropped samples by more steps, `steps_expected` in all: the rate
+// follows the share of all samples that have been used.
 double learning_rate_at(std::uint64_t step, std::uint64_t steps_expected, std::uint64_t steps,
                         double peak);
 

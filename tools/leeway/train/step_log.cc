@@ -6,7 +6,8 @@
 namespace leeway::tools::train {
 namespace {
 
-// Weight of the newest micro-batch in the loss that is shown; one batch alone is too noisy to read.
+// Weight of the newest loss in the moving average that is shown. The loss of one micro-batch is too
+// noisy.
 constexpr double kShownLossWeight = 0.05;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Data that a training loop keeps for its progress line, and for its report about time.
+// Losses and times of a training run's steps, for the progress line and the report.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ class StepLog {
  public:
   explicit StepLog(std::uint64_t steps);
 
-  // `loss` of this rank's micro-batches, or nullopt if it completed none.
+  // Adds a step. `loss` is the mean of this rank's micro-batches, or nullopt if it completed none.
   void add(std::optional<double> loss, double step_ms);
 
-  // At least one step must have been added.
+  // Must be called after add().
   StepStatus status(double loss_observed) const;
-  // Nearest rank, fraction 0 .. 1.
+  // Returns a percentile of step times by the nearest-rank method. `fraction`: 0 .. 1.
   double percentile_ms(double fraction) const;
 
   std::uint64_t steps() const { return step_ms_.size(); }

@@ -17,7 +17,7 @@ using StragglerKind = StragglerModel::Kind;
 constexpr double kSigmaMax = 3;  // beyond this, one micro-batch in a thousand takes 10,000 medians
 constexpr double kFactorMax = 100;
 constexpr int kLevels = 999;  // levels of the paper's noise
-// Keeps these draws apart from packet losses and rounding, which the same seed keys.
+// Makes delays independent of packet losses and rounding, which use the same seed.
 constexpr std::uint64_t kSeedOfDelays = 0x73747261676c6572ULL;
 
 struct NamedKind {
@@ -36,7 +36,7 @@ Status refuse(std::string_view text) {
                        static_cast<int>(text.size()), text.data(), kSigmaMax, kFactorMax);
 }
 
-// The part before the first `separator`; `text` keeps what follows it.
+// Removes the part before the first `separator` from `text`, with the separator, and returns it.
 std::string_view cut(std::string_view& text, char separator) {
   const std::size_t end = std::min(text.find(separator), text.size());
   const std::string_view head = text.substr(0, end);
@@ -75,7 +75,7 @@ std::optional<SlowRank> parse_slow(std::string_view text) {
   return SlowRank{*rank, *factor};
 }
 
-// The shortest text that reads back as the same value.
+// Appends the separator and the shortest text that is parsed as `value` again.
 template <typename T>
 void append(std::string& text, char separator, T value) {
   std::array<char, 32> digits{};
@@ -84,8 +84,8 @@ void append(std::string& text, char separator, T value) {
   text.append(digits.data(), end);
 }
 
-// Makes a normal number of two uniform ones. Each uniform takes 53 bits of two words, and the first
-// is never 0.
+// Makes a normal number of two uniform ones with 53 bits each (Box-Muller). The first one is never
+// 0.
 double normal(const PhiloxCounter& words) {
   const double radius = to_unit(words[0] | std::uint64_t{words[1]} << 32) + 0x1p-54;
   const double angle = to_unit(words[2] | std::uint64_t{words[3]} << 32);

@@ -1,9 +1,8 @@
-// Workers that are slow now and then: a real delay for every micro-batch of `leeway train`.
+// Makes workers slow now and then: delays each micro-batch of `leeway train` by a sleep.
 //
-// Ranks of one machine share its cores and are slow together, so the difference between them is
-// added as sleep. Four ranks on two cores then wait for each other as four machines would. A delay
-// depends on (seed, step, rank, micro-batch) alone, so that runs of one seed, with and without a
-// threshold, meet the same ones.
+// Ranks of one machine share its cores, so they are slow together. The sleep makes them differ:
+// four ranks on two cores then wait for each other as four machines would. A delay depends on
+// (seed, step, rank, micro-batch) only, so runs with and without a threshold have the same delays.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +16,7 @@
 
 namespace leeway::tools::train {
 
-// One rank whose delays are longer or shorter than the others'.
+// A rank whose delays are multiplied by `factor`.
 struct SlowRank {
   int rank = 0;
   double factor = 1;
@@ -45,12 +44,11 @@ struct StragglerModel {
 // MODEL[,slow:RANK:FACTOR], where MODEL is none, constant:MS, lognormal:MEDIAN_MS[:SIGMA] or
 // paper:MS[:FACTOR]; SIGMA and FACTOR are 1 unless given.
 Result<StragglerModel> parse_straggler(std::string_view text);
-// Returns text that parse_straggler() takes.
 std::string to_string(const StragglerModel& model);
 
 class Straggler {
  public:
-  // Longest delay: no operation waits for ever.
+  // Longest delay, so that no call waits for ever.
   static constexpr double kDelayMsMax = 60'000;
 
   Straggler(const StragglerModel& model, std::uint64_t seed, int rank);

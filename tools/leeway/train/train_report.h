@@ -12,23 +12,24 @@
 
 namespace leeway::tools::train {
 
-// The lossy run of one seed and the runs that it is compared with, if those were asked for.
+// The lossy run of one seed, and the runs to compare it with, if they were made.
 struct SeedOutcome {
   std::uint64_t seed = 0;
   RunResult lossy;
   std::optional<RunResult> twin;  // without loss, without stragglers, and with nothing dropped
-  // With the same loss and the same stragglers, but with nothing dropped.
+  // Same losses and delays as in the lossy run, but nothing is dropped.
   std::optional<RunResult> no_threshold{};
 };
 
-// 100 (lossy / twin - 1): positive means that loss made the model worse.
+// Returns 100 (perplexity / perplexity_twin - 1). A positive value means that loss made the model
+// worse.
 double change_percent(double perplexity, double perplexity_twin);
 
-// Samples a second of `run` divided by those of `without`. 1 means that dropping work gained no
-// time.
+// Returns samples a second of `run` divided by those of `without`. 1 means that dropping work saved
+// no time.
 double speedup(const RunResult& run, const RunResult& without);
 
-// Over the seeds; the standard deviation is that of a sample, and 0 for a single seed.
+// Statistics over seeds. The standard deviation is that of a sample, and 0 for a single seed.
 struct Spread {
   double mean = 0;
   double standard_deviation = 0;
@@ -45,15 +46,14 @@ struct TrainReport {
   std::vector<SeedOutcome> outcomes;  // one for each seed, at least one
 };
 
-// Returns the header with what is about to run; needs no outcomes.
+// Returns the header, which describes the runs; `report` needs no outcomes yet.
 std::string format_header(const TrainReport& report, const Corpus& corpus);
-// Returns the line of one of several seeds, when it is done.
 std::string format_seed(const SeedOutcome& outcome);
 std::string format_table(const TrainReport& report);
 
-// One object. With several seeds its numbers are means over seeds (age_max_seen and step_ms_p99:
-// the largest), and `runs` has them one by one. Fields that compare with a twin are null when there
-// was none.
+// Returns one object. With several seeds its numbers are means over seeds (age_max_seen and
+// step_ms_p99: the largest), and `runs` lists the single runs. Fields that compare with a twin are
+// null without one.
 std::string to_json(const TrainReport& report);
 
 }  // namespace leeway::tools::train

@@ -27,13 +27,13 @@ GptShape shape_of(const Settings& settings, const Corpus& corpus) {
   return {corpus.vocabulary(), settings.context, settings.layers, settings.width, settings.heads};
 }
 
-// FNV-1a on whole words: it finds accidental differences, and is not for security.
+// FNV-1a on whole words. It finds accidental differences, but does not resist attackers.
 constexpr std::uint64_t kHashBasis = 0xcbf29ce484222325ULL;
 std::uint64_t hash_step(std::uint64_t hash, std::uint64_t word) {
   return (hash ^ word) * 0x100000001b3ULL;
 }
 
-// Covers everything that must be the same on all ranks, so that their numbers belong together.
+// Returns a hash of all settings that must be equal on all ranks.
 std::uint64_t fingerprint(const Settings& settings, const Corpus& corpus, std::uint64_t seed) {
   std::uint64_t hash = corpus.fingerprint();
   const ComputeSettings& compute = settings.compute;
@@ -52,8 +52,8 @@ std::uint64_t fingerprint(const Settings& settings, const Corpus& corpus, std::u
   return hash;
 }
 
-// Returns the first rank whose value is not rank 0's, or nullopt when all are equal. Every rank
-// gets the same answer.
+// Returns the first rank whose value differs from rank 0's, or nullopt if all are equal. All ranks
+// get the same answer.
 Result<std::optional<int>> first_dissenter(Communicator& communicator, std::uint64_t mine) {
   const auto bits = static_cast<std::int64_t>(mine);
   std::vector<std::int64_t> all(static_cast<std::size_t>(communicator.size()));
@@ -75,7 +75,8 @@ Status check_same_job(Communicator& communicator, std::uint64_t fingerprint) {
                        **dissenter);
 }
 
-// Checks ddp's promise: replicated optimizers fed the same bits hold the same bits at the end.
+// Checks that all ranks hold the same bits, as ddp promises: replicated optimizers got the same
+// bits.
 Status check_same_parameters(Communicator& communicator, std::span<const float> parameters) {
   std::uint64_t hash = kHashBasis;
   for (const float value : parameters) hash = hash_step(hash, std::bit_cast<std::uint32_t>(value));
@@ -95,14 +96,14 @@ Status check_loss(std::optional<double> loss, std::uint64_t step) {
       static_cast<unsigned long long>(step));
 }
 
-// How many steps are left, and so how far along a run is. If dropped samples are made up for, it
-// goes by samples, because then more steps are left than were planned. The same on all ranks.
+// Counts the steps that are left. If more steps compensate for dropped samples, it goes by samples.
+// All ranks have the same count.
 class Schedule {
  public:
   explicit Schedule(const Settings& settings) : settings_(settings) {}
 
-  // Call it before each step. Collective at the end of a run that drops work, to know where exactly
-  // the end is.
+  // Updates the count; call it before each step. All ranks must call it together, because the end
+  // of a run that drops work needs an exchange.
   Status look_at(ComputeBudget& budget) {
     left_ = budget.steps_due(settings_.steps);
     if (left_ > 0 || !settings_.compute.drops()) return Status();
@@ -111,7 +112,7 @@ class Schedule {
     return status;
   }
   bool is_over() const { return left_ == 0; }
-  // Returns the learning rate of the step after `step` others.
+  // Returns the learning rate of step number `step`, from 0.
   double learning_rate(std::uint64_t step) const {
     return learning_rate_at(step, steps_expected(step), settings_.steps, settings_.learning_rate);
   }
@@ -158,7 +159,7 @@ Status run_steps(const Settings& settings, Accumulation& accumulation, DataParal
   return Status();
 }
 
-// Call it after the last step, when the budget's counts cover the group.
+// Call it after the last step, when `budget` has counts of the whole group.
 ComputeSummary summarise(const Settings& settings, std::uint64_t steps, int ranks,
                          const ComputeBudget& budget) {
   const ComputeStatistics statistics = budget.statistics();

@@ -1,4 +1,4 @@
-// One training run of a group of ranks, from equal initial parameters to a validation perplexity.
+// One training run on a group of ranks: from equal initial parameters to a validation perplexity.
 #pragma once
 
 #include <array>
@@ -17,10 +17,10 @@
 
 namespace leeway::tools::train {
 
-// Bins for ages 0, 1, ...; the last bin holds all higher ages.
+// Size of a histogram of ages 0, 1, ...; its last bin counts all higher ages.
 inline constexpr std::size_t kAgeBins = 9;
 
-// How far apart the replicas were; means over ranks and measurements (replica.h, DriftReport).
+// Distances between the replicas: means over ranks and measurements (replica.h, DriftReport).
 struct DriftSummary {
   double pair_measured = 0;
   double pair_predicted = 0;      // from the variance and mean of one optimizer step
@@ -33,31 +33,29 @@ struct DriftSummary {
   std::array<double, kAgeBins> age_shares{};  // fraction of blocks and steps at each age
 };
 
-// Work that all ranks together computed and dropped.
 struct ComputeSummary {
   std::uint64_t steps = 0;
   std::uint64_t planned = 0;  // micro-batches
   std::uint64_t completed = 0;
   std::uint64_t samples = 0;  // windows of the micro-batches that were completed
-  // threshold at the end; no value if nothing was dropped then
+  // threshold at the end of the run; no value if there was none
   std::optional<double> threshold_ms;
-  // Speedups predicted by the search for the automatic threshold: from measured latencies, and from
-  // their normal model.
+  // Speedups that the search for the automatic threshold predicted: from the measured latencies,
+  // and from a normal distribution fitted to them.
   std::optional<double> speedup_predicted;
   std::optional<double> speedup_modelled;
-  // Counts of this rank's budget: exchanges of counts and latencies, exchanges that a step had to
-  // wait for, steps that the threshold would have left without a micro-batch, and clock readings
+  // This rank's counts: exchanges of counts and latencies; exchanges for which a step had to wait;
+  // steps that would have had no micro-batch under the threshold. `warning` tells of clock readings
   // that were wrong.
   std::uint64_t exchanges = 0;
   std::uint64_t exchange_waits = 0;
   std::uint64_t threshold_clamps = 0;
   std::string warning;
 
-  // Fraction of the planned micro-batches.
   double drop_rate() const;
 };
 
-// Equal on all ranks, except for the step times, which are this rank's.
+// A run's results. All ranks have the same, except for step times, which are the rank's own.
 struct RunResult {
   TransportKind transport = TransportKind::udp;
   std::size_t parameters = 0;
@@ -71,17 +69,17 @@ struct RunResult {
   double step_ms_p99 = 0;
   double seconds = 0;                 // training alone
   std::optional<DriftSummary> drift;  // replica mode
-  // Noise of the reductions, over the last NoiseLog::kMemorySteps or so; means over ranks. No value
+  // Noise of the reductions over about the last NoiseLog::kMemorySteps; means over ranks. No value
   // if nothing could cause noise.
   std::optional<estimate::NoiseEstimate> noise;
   std::vector<CodecSteps> codecs;  // codecs of the reductions
   ComputeSummary compute;
 
-  // Samples of all ranks, divided by the time that this rank took.
+  // Returns the samples of all ranks divided by this rank's time.
   double samples_per_second() const;
 };
 
-// Fails if the ranks do not hold the same corpus or settings, if the loss is not a number any more,
+// Returns an error if ranks have different corpora or settings, if the loss is not finite any more,
 // or if a collective fails.
 Result<RunResult> train(Communicator& communicator, const Corpus& corpus, const Settings& settings,
                         std::uint64_t seed, Progress& progress);

@@ -11,14 +11,14 @@ using impairment::Fate;
 using impairment::PacketAddress;
 using impairment::read_address;
 
-// Most datagrams that are taken from the inner transport at a time.
+// Most datagrams that one call takes from the inner transport.
 constexpr std::size_t kArrivalsMax = 256;
 
-// Batches of only lost datagrams that one receive() goes through before it returns nothing.
+// Most batches of nothing but lost datagrams in one receive(), which then returns nothing.
 constexpr int kLostBatchesMax = 4;
 
-// Returns the bytes that one of Leeway's checksums covers. Only they may be damaged, because nobody
-// would notice damage to the others.
+// Returns the bytes that Leeway's checksums cover. Only they may be damaged, because nobody would
+// notice damage elsewhere.
 MutableByteSpan summed_part(MutableByteSpan bytes, const PacketAddress& address) {
   return address.payload_summed ? bytes : bytes.first(wire::kDataHeaderBytes);
 }
@@ -52,8 +52,8 @@ std::size_t FaultTransport::receive(std::span<Received> out) {
   release_overdue(now);
   release_delayed(now, output);
   hand_out_ready(output, 0);
-  // Bytes that the inner transport lent stay valid only until its next receive(). So a batch of
-  // which something was handed out is the last one.
+  // Bytes that the inner transport lent stay valid only until its next receive(). So the loop ends
+  // once a datagram was handed out.
   for (int batch = 0; batch < kLostBatchesMax && output.room() > 0 && take_in(now, output) > 0;
        ++batch) {
     if (output.filled > 0) break;
@@ -144,8 +144,7 @@ void FaultTransport::on_arrival(Instant now, Received datagram, Output& output) 
   if (fate.duplicate) duplicate(datagram);
 }
 
-// Call this for each datagram that is handed out. It has then overtaken all datagrams in
-// overtaken_.
+// Call this for each datagram that is handed out, because it overtakes all datagrams in overtaken_.
 void FaultTransport::on_overtaken() {
   std::erase_if(overtaken_, [&](HeldIndex index) {
     if (--pool_[index].fate.reorder > 0) return false;
@@ -154,7 +153,7 @@ void FaultTransport::on_overtaken() {
   });
 }
 
-// Keeps a copy for later. If there is no room, counts that.
+// Keeps a copy of the datagram for later. If there is no room, counts not_held instead.
 std::optional<HeldIndex> FaultTransport::hold(const Received& datagram, const Fate& fate,
                                               Instant due) {
   const auto index = pool_.keep(datagram);

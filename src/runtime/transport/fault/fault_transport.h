@@ -38,8 +38,7 @@ class FaultTransport final : public DatagramTransport {
  public:
   using ClockFunction = std::function<Instant()>;
 
-  // Datagrams that can be held at a time. At 1 GB/s of jumbo frames 4,096 last for a delay of 36
-  // ms.
+  // Most datagrams held at a time. At 1 GB/s of jumbo frames 4,096 suffice for a delay of 36 ms.
   static constexpr std::size_t kSlots = 4096;
 
   // `self`: the rank whose transport this is.
@@ -48,8 +47,8 @@ class FaultTransport final : public DatagramTransport {
 
   std::string_view name() const override { return name_; }
   const TransportLimits& limits() const override { return inner_->limits(); }
-  // Injected faults stand for a network's faults. So payloads have checksums, as over a network,
-  // even if the inner transport goes through memory.
+  // Payloads have checksums even if the inner transport goes through memory, because injected
+  // faults stand for a network's.
   const TransportLimits& limits_to(Rank) const override { return inner_->limits(); }
   std::size_t send(std::span<const Train> trains) override { return inner_->send(trains); }
   std::size_t borrowed() override { return inner_->borrowed(); }
@@ -97,9 +96,9 @@ class FaultTransport final : public DatagramTransport {
 
   std::vector<Received> arrivals_;
   HeldPool pool_;
-  // Ordered by due time. Because the delay is constant, that is the order of arrival
+  // In order of arrival, which is that of due times, because the delay is constant
   HeldQueue delayed_;
-  std::vector<HeldIndex> overtaken_;  // waits until fate.reorder more are handed out
+  std::vector<HeldIndex> overtaken_;  // each waits until fate.reorder more are handed out
   HeldQueue ready_;                   // to be handed out next
   std::vector<HeldIndex> lent_;       // handed out by the last receive()
   FaultCounters faults_;

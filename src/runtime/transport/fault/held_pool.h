@@ -29,7 +29,7 @@ class HeldPool {
   HeldPool(std::size_t slots, std::size_t datagram_bytes);
 
   // Copies the datagram into a free slot. Returns nullopt if no slot is free or the datagram is
-  // larger than one.
+  // larger than a slot.
   std::optional<HeldIndex> keep(const Received& datagram);
   void free(HeldIndex index) { free_.push_back(index); }
 
@@ -44,7 +44,7 @@ class HeldPool {
   std::byte* memory_of(HeldIndex index) { return memory_.get() + index * datagram_bytes_; }
 
   const std::size_t datagram_bytes_;
-  // Not initialised: pages that are never used are never touched
+  // Not initialised, so pages that are never used take no memory
   std::unique_ptr<std::byte[]> memory_;
   std::vector<Held> held_;
   std::vector<HeldIndex> free_;

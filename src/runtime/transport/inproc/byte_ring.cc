@@ -6,8 +6,8 @@
 namespace leeway::transport {
 namespace {
 
-// Records start at multiples of this size. So a header always fits before the end of the memory,
-// and payloads are aligned for vector loads.
+// Records start at multiples of this size. So a header never crosses the end of the memory, and
+// payloads are aligned for vector loads.
 constexpr std::size_t kGrain = 16;
 
 constexpr std::size_t round_up(std::size_t bytes) {

@@ -1,9 +1,8 @@
 // A bounded queue of datagrams in one piece of memory, whose front can be read in place.
 //
-// Records lie one after the other and never wrap: a record that does not fit before the end starts
-// over at the front. Reading and releasing are separate steps, so that a reader can work on records
-// while a writer appends behind them. Not synchronised: the owner does that (see
-// inproc_transport.cc).
+// Records lie one after the other and never wrap: one that does not fit before the end starts at
+// the front. Reading and releasing are separate steps, so that a reader can work on records while a
+// writer appends behind them. Not thread-safe; the owner locks (inproc_transport.cc).
 #pragma once
 
 #include <cstddef>
@@ -47,7 +46,7 @@ class ByteRing {
   Header header_at(std::uint64_t position) const;
 
   std::vector<std::byte> memory_;
-  // Positions count all bytes ever written, read and released. place() maps one to the memory.
+  // Counts of all bytes ever written, read and released. place() maps a count to an offset.
   std::uint64_t write_ = 0;
   std::uint64_t read_ = 0;
   std::uint64_t released_ = 0;

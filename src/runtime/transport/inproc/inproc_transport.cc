@@ -18,8 +18,8 @@ namespace {
 // Most datagrams that one receive() lends.
 constexpr std::size_t kLentMax = 64;
 
-// Bytes for the queue and for kLentMax lent datagrams, which must not shrink the queue. One more
-// record makes up for the padding where records start over at the front.
+// Returns the bytes for the queue and for kLentMax lent datagrams, which must not shrink it. One
+// more record makes up for the padding where records start over at the front.
 std::size_t ring_bytes(const InprocOptions& options) {
   const std::size_t datagrams =
       std::max<std::size_t>(options.receive_buffer_bytes / options.datagram_bytes, 1);

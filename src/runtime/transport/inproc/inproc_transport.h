@@ -1,9 +1,9 @@
 // Datagrams between threads of one process, for tests, examples and single-node use.
 //
-// Behaves like a network on purpose: send() never blocks and never falls short, a receiver's queue
-// is bounded, and datagrams that find it full are dropped and counted there as kernel_drops. Within
-// one pair of ranks the order is kept. One copy per datagram; receive() lends the queue's own
-// memory.
+// Behaves like a network on purpose: send() never blocks and takes every train, a receiver's queue
+// is bounded, and datagrams that find it full are dropped and counted there as kernel_drops.
+// Datagrams between two ranks keep their order. Each is copied once; receive() lends the queue's
+// own memory.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace leeway::transport {
 
 struct InprocOptions {
   std::size_t datagram_bytes = 8972;  // a jumbo frame's payload, as on loopback
-  // Payload of full datagrams that a rank's queue holds
+  // Bytes of full datagrams that a rank's queue holds
   std::size_t receive_buffer_bytes = 4u << 20;
 };
 

@@ -1,5 +1,6 @@
 // Short datagrams over UDP between processes that share memory (WIRE 11.5). A bell wakes the peer,
-// or refuses a ring. It is shorter than any other datagram of Leeway's, and so is told from them.
+// or says that the sender cannot share memory. It is shorter than all other datagrams of Leeway, so
+// receivers can tell them apart.
 #pragma once
 
 #include <array>
@@ -17,7 +18,7 @@ struct Bell {
   static constexpr std::size_t kBytes = 16;
 
   Kind kind = Kind::ring;
-  // the nonce that the sender has put into its ring, or 0 before it has one
+  // the nonce in the ring that the sender writes, or 0 before it has one
   std::uint64_t nonce = 0;
 
   std::array<std::byte, kBytes> encode() const {

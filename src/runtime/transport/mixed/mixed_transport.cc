@@ -8,9 +8,9 @@
 namespace leeway::transport {
 namespace {
 
-// If all peers are near, receive() polls the wide transport at every kWideEvery-th call only. It
-// brings nothing but bells then, which matter only to sleepers. A poll is a system call, and costs
-// as much as a short message through memory.
+// If all peers are near, the wide transport brings only bells (unless it has multicast), which
+// matter only to sleepers. receive() then polls it at every kWideEvery-th call, because a poll is a
+// system call and costs as much as a short message through memory.
 constexpr std::uint32_t kWideEvery = 64;
 
 }  // namespace
@@ -64,7 +64,7 @@ bool MixedTransport::attach(Rank rank) {
     return false;
   }
   peer.named = peer.pair.creator;
-  // Both processes have the segment, so nobody needs its name any more
+  // Both processes have the segment, so its name is no longer needed
   if (!peer.pair.creator) MemoryFile::remove_name(folder_, peer.pair.name);
   shm_->attach(rank, std::move(*segment), peer.pair.creator);
   (void)shm_->put_nonce(rank, RecordKind::challenge, peer.proof.nonce());
@@ -81,7 +81,7 @@ void MixedTransport::refuse(Rank rank, const char* why) {
   conclude(rank);
 }
 
-// Call it when the proof has just ended, successfully or not.
+// Call it when the peer's proof has just ended, successfully or not.
 void MixedTransport::conclude(Rank rank) {
   Peer& peer = *peers_[rank];
   --open_;
@@ -111,8 +111,8 @@ std::size_t MixedTransport::send(std::span<const Train> trains) {
   return taken;
 }
 
-// Datagrams that a transport lends stay valid until its next call. The order alternates, so that
-// neither starves the other.
+// Asks both transports, because what one lends stays valid until its own next call. The order
+// alternates, so that neither starves the other.
 std::size_t MixedTransport::receive(std::span<Received> out) {
   std::size_t filled = 0;
   const bool wide = is_wide_due();
@@ -136,7 +136,7 @@ bool MixedTransport::is_wide_due() {
   return true;
 }
 
-// Receives from the wide transport. Bells are not returned: they are for this class.
+// Receives from the wide transport. Handles bells here and does not return them.
 std::size_t MixedTransport::receive_wide(std::span<Received> out) {
   const std::size_t count = wide_->receive(out);
   std::size_t kept = 0;
@@ -164,7 +164,7 @@ void MixedTransport::on_bell(Rank from, const Bell& bell) {
   if (bell.nonce == 0) return;  // the peer is looking for the segment
   peer.proof.on_bell(bell.nonce);
   if (attach(from)) return echo(from);
-  // The bell's nonce says that the segment is there, and it cannot be mapped
+  // The peer has the segment, but this process cannot map it
   refuse(from, nullptr);
   ring(from, {Bell::Kind::refusal, 0});
 }

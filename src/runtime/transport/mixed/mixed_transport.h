@@ -1,13 +1,13 @@
-// One endpoint with two kinds of path: memory to peers of this host that have proved it, and a wide
-// transport (UDP, sealed where there is a secret) to all others.
+// One transport with two ways to each peer: shared memory, if the two processes have proved that
+// they share it, else a wide transport (UDP, sealed where there is a secret).
 //
-// Each train goes by its peer's way. A peer's way changes at most twice: from wide to memory when
-// the pair has proved its rings (ring_proof.h), and back when the peer breaks a ring. Nothing waits
-// for a proof; datagrams go by the wide way until then.
+// Each train goes by its peer's way. That way changes at most twice: from wide to memory when the
+// pair has proved its rings (ring_proof.h), and back when the peer breaks a ring. Nothing waits for
+// a proof; datagrams go by the wide way until then.
 //
 // Every process sleeps in the wide transport. A process that puts a record into a sleeper's ring
-// sends it a bell: one short datagram, which wakes the sleeper at its socket. The wide transport
-// must copy in send() (borrowed() is always 0).
+// sends a bell: one short datagram, which wakes the sleeper at its socket. The wide transport must
+// copy in send() (borrowed() is always 0).
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ class MixedTransport final : public DatagramTransport {
  public:
   using ClockFunction = std::function<Instant()>;
 
-  // The segment of one pair of processes. Both derive it from the tokens that they told each other.
+  // The segment of two processes. Both derive its name from the tokens that they told each other.
   struct Pair {
     std::string name;
     bool creator = false;        // this process makes the segment
@@ -39,10 +39,10 @@ class MixedTransport final : public DatagramTransport {
                  ClockFunction clock, std::string folder = kSharedMemoryFolder);
   ~MixedTransport() override;
 
-  // Adds a peer on another host, which has only the wide way. Call it once for each peer, of either
-  // kind, and between other calls.
+  // Adds a peer on another host, which has only the wide way. Call meet() once for each peer, and
+  // between other calls.
   void meet(Rank rank);
-  // Adds a peer that may be on this host. The proof begins, and goes on in receive() and wait().
+  // Adds a peer that may be on this host. Begins its proof, which goes on in receive() and wait().
   void meet(Rank rank, const Pair& pair, std::uint64_t nonce);
   bool knows(Rank peer) const { return peer < peers_.size() && peers_[peer] != nullptr; }
 
@@ -52,7 +52,7 @@ class MixedTransport final : public DatagramTransport {
   bool is_near(Rank peer) const {
     return peer < near_.size() && near_[peer] != 0 && shm_->reaches(peer);
   }
-  // Returns true if this process and the peer said that they are of one host and one user.
+  // Returns true if this process and the peer said that they run on one host as one user.
   bool may_be_near(Rank peer) const { return knows(peer) && peers_[peer]->here; }
   // Returns why trains do not go through memory, for people.
   const std::string& obstacle(Rank peer) const { return peers_[peer]->obstacle; }
@@ -110,7 +110,7 @@ class MixedTransport final : public DatagramTransport {
   std::size_t mutual_ = 0;  // number of peers with whom both sides have proved the rings
   std::size_t open_ = 0;    // proofs that are going on
   Instant proof_at_ = Instant::infinite_future();
-  // Bells that the wide transport had no room for, one a peer
+  // Bells that the wide transport had no room for, at most one a peer
   std::vector<std::pair<Rank, Bell>> unrung_;
   bool wide_first_ = false;  // the last receive() took from the wide transport first
   std::uint32_t wide_skipped_ = 0;

@@ -1,9 +1,8 @@
-// Proof that the rings of one pair of processes lead from one to the other, and that each wakes the
-// other from its sleep.
+// Proves that two processes share the memory of their rings, and that each can wake the other.
 //
-// Both may map memory of the same name and still not share it (another host with the same boot id,
-// another mount), and both may share memory without reaching each other by UDP. So a process uses a
-// ring only when its own nonce has come back through the rings:
+// Two processes may map memory of the same name and still not share it (another host with the same
+// boot id, another mount). They may also share memory without reaching each other by UDP. So a
+// process uses a ring only when its own nonce has come back through the rings:
 //
 //   A: CHALLENGE(a) into its ring          B: the same with b
 //   A: BELL(a) over UDP ---------------->  B: a bell came over UDP, and names what is in A's ring
@@ -11,10 +10,10 @@
 //
 // An echo answers a bell, so it proves two things: the memory is shared, and UDP wakes the peer.
 // Over sealed UDP a bell also proves that the writer of the ring is the member whose key sealed the
-// bell. Each side decides only how it sends. It reads its ring before any proof, too, so the two
+// bell. Each side decides only how it sends, and reads the peer's ring even before a proof. So the
 // sides need not agree, and a late proof does no harm.
 //
-// Sans-IO: time comes in, and what is to be done comes out.
+// Sans-IO: the caller passes the time and rings the bells.
 #pragma once
 
 #include <cstdint>
@@ -48,21 +47,20 @@ class RingProof {
   void on_challenge(std::uint64_t nonce) { found_ = nonce; }
   void on_echo(std::uint64_t nonce);
 
-  // Call it when one of the two has no ring for the other, and will have none.
+  // Call it when one of the two processes can never map the rings.
   void refuse() {
     if (standing_ == Standing::open) standing_ = Standing::refused;
   }
 
-  // Returns the nonce that is to be echoed into this process's ring, until on_echoed(): one that
-  // was found in the peer's ring and named by a bell of the peer.
+  // Returns the nonce that this process must echo into its ring, until on_echoed(): one that was
+  // found in the peer's ring and named by the peer's bell.
   std::optional<std::uint64_t> echo_due() const;
   void on_echoed() { echoed_ = *found_; }
-  // Returns true once this process has echoed a nonce of the peer's. The peer's further bells then
-  // only wake.
+  // Returns true once this process has echoed the peer's nonce. From then on the peer's bells only
+  // wake.
   bool gave() const { return echoed_.has_value(); }
 
-  // Returns true if a bell is to be rung now, and notes it as rung. The proof counts as refused
-  // once patience is over.
+  // Returns true if a bell is due now, and notes it as rung. After kPatience the proof is refused.
   bool poll_bell(Instant now);
   Instant next_wake() const;
 

@@ -9,8 +9,8 @@
 namespace leeway::transport {
 namespace {
 
-// Sealing makes datagrams and trains longer, so the limits for the core are smaller. The core need
-// not sum bytes that the seal authenticates.
+// Returns the limits for the core, which are smaller, because sealing makes datagrams and trains
+// longer. The core need not sum bytes that the seal authenticates.
 TransportLimits sealed_limits(TransportLimits limits) {
   limits.datagram_bytes_max -= seal::kOverheadBytes;
   limits.train_datagrams_max = std::min(limits.train_datagrams_max, kTrainDatagramsMax);
@@ -21,7 +21,7 @@ TransportLimits sealed_limits(TransportLimits limits) {
   return limits;
 }
 
-// Bytes of a train that is sealed for the receiver and again for the relay.
+// Returns the bytes of a train that is sealed for the receiver and again for the relay.
 std::size_t relayed_bytes(const Train& train) {
   return seal::Associations::sealed_bytes(train) + datagrams_of(train) * seal::kRelayOverheadBytes;
 }
@@ -75,25 +75,25 @@ std::size_t SealedTransport::send(std::span<const Train> trains) {
   return count;
 }
 
-// A long train becomes two if the additional bytes for a relay make it longer than the limit.
+// Returns in how many trains a train leaves: two if sealing for a relay makes it too long for one.
 std::size_t SealedTransport::slots_of(const Train& train, Rank relay) {
   return relay != kNoRank && relayed_bytes(train) > kTrainBytesMax ? 2 : 1;
 }
 
-// Returns memory for the next train.
+// Returns memory for sealing the next train.
 MutableByteSpan SealedTransport::room_for(std::size_t bytes) {
   SealedTrain& out = trains_[slot_of(sealed_)];
   if (out.memory.size() < bytes) {
     // Happens once for each slot, because no train is longer than kTrainBytesMax
     if (!out.memory.empty()) inner_->forget_memory(out.memory);
     out.memory.resize(std::max(bytes, kTrainBytesMax));
-    (void)inner_->register_memory(out.memory);  // else it copies
+    (void)inner_->register_memory(out.memory);  // if refused, it copies
   }
   out.slice = {out.memory.data(), bytes};
   return std::span(out.memory).first(bytes);
 }
 
-// Makes the bytes that were put into room_for() the next train.
+// Queues the bytes in room_for()'s memory as the next train.
 void SealedTransport::commit(Rank to, std::size_t segment_bytes) {
   const std::size_t slot = slot_of(sealed_++);
   const Slice& slice = trains_[slot].slice;
@@ -146,7 +146,8 @@ void SealedTransport::prepare_onward(Rank to, Rank relay, ByteSpan sealed,
   commit(relay, segment_bytes + seal::kRelayOverheadBytes);
 }
 
-// Prepares messages about keys, as far as there is room. They go the same way as the peer's trains.
+// Prepares messages about keys, as far as there is room. They go the same way as trains to the
+// peer.
 void SealedTransport::prepare_messages(Instant now) {
   while (seals_.has_messages()) {
     if (sealed_ - released_ == kSlots) flush();
@@ -165,8 +166,8 @@ void SealedTransport::prepare_messages(Instant now) {
   }
 }
 
-// The slots are a ring, and one call of the inner send() takes neighbouring slots. So trains that
-// go on at the front of the ring need a second call.
+// Sends the prepared trains. The slots are a ring, and one inner send() takes neighbouring slots,
+// so trains that go on at the front of the ring need a second call.
 void SealedTransport::flush() {
   while (taken_ < sealed_) {
     const std::size_t first = slot_of(taken_);
@@ -196,7 +197,7 @@ std::size_t SealedTransport::receive(std::span<Received> out) {
   return kept;
 }
 
-// Returns true if the datagram is for the core.
+// Opens a datagram whose sender may have a new address. Returns true if it is for the core.
 bool SealedTransport::open_from_anywhere(Instant now, Received& datagram) {
   const seal::Associations::Opened opened =
       seals_.open_from_anywhere(now, datagram.from, datagram.bytes);
@@ -225,8 +226,8 @@ bool SealedTransport::open_from_anywhere(Instant now, Received& datagram) {
   return false;
 }
 
-// Handles a datagram that this process is to forward, or that was forwarded to it. Returns true if
-// it is for the core.
+// Handles a datagram that this process shall forward, or that a relay has forwarded to it. Returns
+// true if it is for the core.
 bool SealedTransport::open_relayed(Instant now, Received& datagram, const seal::RelayHead& head,
                                    const seal::Associations::Opened& outer) {
   if (head.kind == seal::RelayHead::Kind::onward) {
@@ -247,14 +248,14 @@ bool SealedTransport::open_relayed(Instant now, Received& datagram, const seal::
       roaming_.on_relayed_message(now, opened.from, outer.from, *message);
     return false;
   }
-  // A mark on either hop counts
+  // A mark (ECN) before or behind the relay counts
   const bool marked = head.ecn == Ecn::ce || datagram.ecn == Ecn::ce;
   datagram = {opened.from, opened.bytes, marked ? Ecn::ce : datagram.ecn};
   return true;
 }
 
-// Tells a peer the rate at which this process forwards for it. share_for() returns one only if some
-// of the peer's datagrams were refused.
+// Tells a peer the rate at which this process forwards for it, if share_for() names one: only after
+// some of the peer's datagrams were refused.
 void SealedTransport::send_share(Instant now, Rank to) {
   const auto share = forwarding_.share_for(now, to);
   if (!share) return;
@@ -274,7 +275,7 @@ void SealedTransport::send_path_message(const seal::Roaming::Outgoing& outgoing)
   std::size_t used =
       seals_.seal_path_message(outgoing.slot, ByteSpan(message).first(bytes), sealed);
   if (outgoing.via == kNoRank) {
-    // A message that the system does not take is lost.
+    // If the system does not take the message, it is lost.
     (void)where_->send_to(outgoing.to, ByteSpan(sealed).first(used));
     return;
   }

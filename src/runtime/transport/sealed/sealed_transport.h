@@ -1,19 +1,19 @@
 // Seals datagrams that leave by any transport, and opens those that arrive (src/security/seal).
 //
-// Sealing copies: the slices go, sealed, into trains of this class. The inner transport sends
-// these, and may read them for a while afterwards. The caller's memory is never borrowed. A train
-// that the inner transport has no room for stays here, counts as taken, and goes out with the next
-// call.
+// Sealing copies slices into trains of this class, so the caller's memory is never borrowed. The
+// inner transport may read these trains for a while. If it has no room for one, the train stays
+// here, counts as taken, and goes out with the next call.
 //
-// Peers are met one by one. Before that, trains to them are lost and counted, and what they send is
-// refused. There is no multicast.
+// Peers are met one by one. Trains to a peer that was not met are lost and counted, and its
+// datagrams are refused. There is no multicast.
 //
-// Keys change by messages between the two layers (seal/association.h), which leave in receive() and
-// wait().
+// Keys change by messages between the sealing layers of two peers (seal/association.h), which leave
+// in receive() and wait().
 //
-// Over a transport with addresses a peer is named by its tag alone, and may move (seal/roaming.h):
-// challenges and keep-alives leave in receive() and wait(). A peer without a path of its own is
-// reached through another, and this process forwards for others likewise (seal/forwarding.h).
+// If the inner transport has addresses, a peer is known by its tag alone, and may move to another
+// address (seal/roaming.h); challenges and keep-alives leave in receive() and wait(). A peer that
+// cannot be reached directly is reached through a relay, and this process is a relay for others
+// (seal/forwarding.h).
 #pragma once
 
 #include <array>
@@ -42,8 +42,8 @@ class SealedTransport final : public DatagramTransport {
                   const seal::Rotation& rotation = {}, std::uint8_t lane = 0);
 
   // Sets the keys for datagrams to and from this peer from now on. Call it between send() and
-  // receive() calls. `name`: the number by which other peers know this one, or 0 if they do not.
-  // `meeting`: see seal::Associations::meet().
+  // receive() calls. `name`: the number by which other processes know the peer, or 0 if they do
+  // not. `meeting`: see seal::Associations::meet().
   void meet(Rank slot, const seal::PairKeys& keys, const seal::CipherMaker& maker,
             std::uint64_t name = 0, const keys::Key& meeting = {});
   bool needs_keys(Rank slot, const keys::Key& meeting) const {
@@ -60,7 +60,7 @@ class SealedTransport final : public DatagramTransport {
   TransportCounters counters() const override;
   const Status& status() const override { return inner_->status(); }
 
-  // Says whether operations are open. Peers get keep-alives more often while they are.
+  // Says whether operations are open, because peers then get keep-alives more often.
   void set_busy(bool busy) {
     if (where_ != nullptr) roaming_.set_busy(clock_(), busy);
   }
@@ -72,8 +72,8 @@ class SealedTransport final : public DatagramTransport {
   Rank relay_of(Rank slot) const {
     return where_ != nullptr && roaming_.knows(slot) ? roaming_.via(slot) : kNoRank;
   }
-  // Sets the rate in bits per second at which this process may send; 0 while it is unknown.
-  // Datagrams that are forwarded for other processes get a share of it.
+  // Sets the rate in bits per second at which this process may send; 0 while it is unknown. A share
+  // of it is for datagrams that are forwarded for other processes.
   void set_uplink(double bits_per_second) { forwarding_.set_uplink(bits_per_second); }
   // Bytes that were forwarded for others since the last call.
   std::uint64_t take_forwarded() {
@@ -81,7 +81,7 @@ class SealedTransport final : public DatagramTransport {
     return all - std::exchange(forwarded_, all);
   }
   const seal::Forwarding::Counters& forwarded() const { return forwarding_.counters(); }
-  // Returns the next relay that has told a new rate for what it forwards for this process, or
+  // Returns the next relay that has told a new rate at which it forwards for this process, or
   // nullopt if there is none.
   std::optional<seal::RelayShares::Change> poll_share() { return shares_.poll(); }
   const seal::RelayShares& shares() const { return shares_; }
@@ -127,7 +127,7 @@ class SealedTransport final : public DatagramTransport {
   seal::Forwarding forwarding_;
   seal::RelayShares shares_;
   std::uint64_t forwarded_ = 0;  // bytes that take_forwarded() has returned
-  // A train that is sealed for its receiver, but not yet for its relay
+  // A train sealed for its receiver, but not yet for its relay
   std::vector<std::byte> inner_bytes_;
   std::vector<std::byte> forwarding_bytes_;
   std::vector<seal::Roaming::Move> moves_;

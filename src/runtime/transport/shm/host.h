@@ -1,6 +1,6 @@
-// Two processes may share memory only if they have the same kernel, since its last start, and the
-// same user. Containers of one host have one kernel. Only a trial says whether they see the same
-// files (transport/mixed/ring_proof.h).
+// Two processes may share memory only if they run as the same user on the same boot of one kernel.
+// Containers of a host have one kernel, but perhaps different files. Only a trial tells
+// (transport/mixed/ring_proof.h).
 #pragma once
 
 #include <array>

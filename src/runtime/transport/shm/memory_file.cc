@@ -32,10 +32,10 @@ Status failed(StatusCode code, const std::string& folder, const char* what, int 
                        std::strerror(error), descriptor_hint(error));
 }
 
-// Reserves the file's pages. A signal may interrupt the call: then nothing is reserved, and the
-// call is made again.
+// Reserves the file's pages. If a signal interrupts the call, nothing was reserved, so it tries
+// again.
 int reserve(int handle, std::size_t bytes) {
-  // Beyond this limit the kernel sends SIGXFSZ, which ends the process.
+  // Beyond this limit the kernel would end the process by SIGXFSZ.
   rlimit limit{};
   if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur) return EFBIG;
   int error = 0;
@@ -52,7 +52,7 @@ Status not_ours(const std::string& folder) {
 }
 
 // Handles of files that this process made and whose names still exist. A lock on each handle shows
-// others that this process lives. Never destroyed.
+// other processes that this one lives. Never destroyed.
 class Named {
  public:
   static Named& here() {
@@ -77,9 +77,9 @@ class Named {
   std::map<std::string, int> handles_;
 };
 
-// Makes a new file and locks it, which shows that its maker lives. Another process's remove_stale()
-// may get the lock first and remove the file; then the file is made anew. Returns -1 on failure,
-// with errno.
+// Makes a new file and locks it, which shows that its maker lives. If another process's
+// remove_stale() locks the file first and removes it, makes it anew. Returns -1 on failure, with
+// errno.
 int make_locked(const std::string& path) {
   while (true) {
     const int handle =
@@ -167,7 +167,8 @@ Result<MemoryFile> MemoryFile::open(const std::string& folder, const std::string
     return Status::error(StatusCode::kUnavailable, "shared memory in %s: not complete yet",
                          folder.c_str());
   }
-  // posix_fallocate() takes all pages before it sets the size
+  // posix_fallocate() takes all pages before it sets the size, so a file with fewer pages is not
+  // ours
   if (!S_ISREG(facts.st_mode) || facts.st_size < 0 || facts.st_blocks * 512 < facts.st_size ||
       facts.st_uid != ::geteuid() || (facts.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     return not_ours(folder);

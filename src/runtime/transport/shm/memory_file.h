@@ -1,5 +1,5 @@
-// A file in memory that processes of one user map. Only its owner may use it (mode 0600), and its
-// pages are taken when it is created: a full file system is an error then, and never a SIGBUS.
+// A file in memory that processes of one user map. Only its owner may use it (mode 0600). All its
+// pages are reserved at creation, so a full file system is an error then, and never a SIGBUS later.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace leeway::transport {
 // The folder in which Linux keeps POSIX shared memory.
 inline constexpr const char* kSharedMemoryFolder = "/dev/shm";
 
-// Mapped addresses, which are given back when the object is destroyed.
+// Mapped addresses. The destructor unmaps them.
 class Mapping {
  public:
   Mapping() = default;
@@ -22,7 +22,7 @@ class Mapping {
   Mapping(Mapping&& other) noexcept { *this = std::move(other); }
   Mapping& operator=(Mapping&& other) noexcept;
 
-  // Pages that only this process has, filled with zeros.
+  // Maps pages that only this process has, filled with zeros.
   static Result<Mapping> anonymous(std::size_t bytes);
 
   std::byte* data() const { return memory_; }
@@ -46,30 +46,32 @@ class MemoryFile {
   MemoryFile(MemoryFile&& other) noexcept { *this = std::move(other); }
   MemoryFile& operator=(MemoryFile&& other) noexcept;
 
-  // Creates a new file. Returns kUnsupported if there is no such folder, or the name is taken, and
+  // Creates a new file. Returns kUnsupported if the folder does not exist or the name is taken, and
   // kResourceExhausted if there is no room. The first call of a process removes the files that
   // killed processes left behind.
   static Result<MemoryFile> create(const std::string& folder, const std::string& name,
                                    std::size_t bytes);
-  // Opens a peer's file. Returns kUnavailable if there is none (yet), and kMismatch if it is not a
-  // file as processes of this user make it.
+  // Opens a peer's file. Returns kUnavailable if there is none (yet), and kMismatch if it cannot be
+  // the work of create() by this user.
   static Result<MemoryFile> open(const std::string& folder, const std::string& name);
-  // The same as open() without a size, for a file of `bytes` bytes: another size is a kMismatch.
+  // Like the other open(), but returns kMismatch unless the file has `bytes` bytes.
   static Result<MemoryFile> open(const std::string& folder, const std::string& name,
                                  std::size_t bytes);
-  // Removes files named "leeway-..." of this user whose makers have ended: a maker holds a lock on
-  // its file until the name is removed.
+  // Removes files named "leeway-..." of this user whose makers have ended. A living maker holds a
+  // lock on its file until the name is removed.
   static void remove_stale(const std::string& folder);
-  // The memory stays with processes that have mapped it. It is no error if there is no such name.
+  // Removes a name. Processes that have mapped the file keep the memory. A missing name is no
+  // error.
   static void remove_name(const std::string& folder, const std::string& name);
 
   std::size_t size() const { return bytes_; }
 
-  // Maps the whole file. `writable_from`, `writable_bytes`: the part that may be written as well.
+  // Maps the whole file for reading, and the part given by `writable_from` and `writable_bytes` for
+  // writing, too.
   Result<Mapping> map(std::size_t writable_from, std::size_t writable_bytes) const;
   Result<Mapping> map_to_read() const { return map(0, 0); }
 
-  // Maps a part of the file over addresses that are taken already, to be read and written.
+  // Maps a part of the file, for reading and writing, over addresses that are mapped already.
   Status map_over(std::byte* place, std::size_t from, std::size_t bytes) const;
 
  private:

@@ -10,7 +10,7 @@
 namespace leeway::transport {
 namespace {
 
-// Reads bytes that the peer can change into memory of our own, exactly once. The fence keeps the
+// Copies bytes that the peer can change into memory of our own, exactly once. The fence keeps the
 // compiler from reading them again later.
 template <typename T>
 T copied_out(const std::byte* from) {
@@ -40,7 +40,7 @@ bool RingWriter::put(RecordKind kind, std::uint64_t nonce) {
   return true;
 }
 
-// Returns where the record's bytes go, with its head in front of them, or null if there is no room.
+// Writes the record's head and returns where its bytes go, or null if there is no room.
 std::byte* RingWriter::place_for(const RecordHead& head) {
   const std::size_t bytes = record_bytes(head.bytes);
   if (!has_room(bytes)) return nullptr;
@@ -53,13 +53,14 @@ std::byte* RingWriter::place_for(const RecordHead& head) {
 bool RingWriter::has_room(std::size_t bytes) {
   const auto fits = [&] { return !broken_ && written_ - released_ + bytes <= memory_.bytes; };
   if (fits()) return true;
-  look_at_reader();  // only when the ring looks full: the line is the reader's
+  look_at_reader();  // only when the ring looks full, because it fetches the reader's cache line
   return fits();
 }
 
 void RingWriter::look_at_reader() {
   const std::uint64_t said = memory_.head->released.load(std::memory_order_acquire);
-  // The position never goes back, and never beyond the records that were shown.
+  // A reader never moves its position back, or beyond the records that it was shown. So this ring
+  // is broken.
   if (said - released_ > shown_ - released_) {
     broken_ = true;
     return;
@@ -67,8 +68,8 @@ void RingWriter::look_at_reader() {
   released_ = said;
 }
 
-// The fence separates showing records from reading whether the reader sleeps. A reader that goes to
-// sleep does the same in the opposite order, so at least one of the two sees the other.
+// The writer shows records, then asks reader_sleep(). A reader first says that it sleeps, then
+// looks for records. With fences between these steps at least one of the two sees the other.
 void RingWriter::publish() {
   if (shown_ == written_) return;
   memory_.head->written.store(written_, std::memory_order_release);
@@ -101,7 +102,8 @@ void RingWriter::end_waiting() {
 
 std::size_t RingReader::read(Rank from, std::span<Received> out, std::byte* copies) {
   if (broken_ || out.empty()) return 0;
-  // The position is read only once, so a writer that moves it all the time does not keep us here.
+  // Reads the position only once, so that a writer that moves it all the time does not keep us
+  // here.
   const std::uint64_t written = memory_.head->written.load(std::memory_order_acquire);
   if (written - read_ > memory_.bytes || written % kRecordGrain != 0) {
     break_off();
@@ -113,8 +115,8 @@ std::size_t RingReader::read(Rank from, std::span<Received> out, std::byte* copi
   return filled;
 }
 
-// Takes the head of the next record. Returns false if it breaks the ring. A nonce is taken at once;
-// a train is left to cut().
+// Takes the head of the next record. Returns false if the head breaks the ring. Takes a nonce at
+// once, but leaves a train to cut().
 bool RingReader::open_record(std::uint64_t written) {
   std::byte* const record = memory_.data + (read_ & (memory_.bytes - 1));
   const auto head = copied_out<RecordHead>(record);
@@ -160,7 +162,7 @@ std::size_t RingReader::cut(Rank from, std::span<Received> out, std::byte* copie
   return filled;
 }
 
-// A train of which only some datagrams were handed out is not given back yet.
+// Keeps a train of which only some datagrams were handed out.
 bool RingReader::release() {
   const std::uint64_t done = train_ == nullptr ? read_ : read_ - record_bytes(train_bytes_);
   if (broken_ || done == released_) return false;

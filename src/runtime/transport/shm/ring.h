@@ -1,10 +1,9 @@
 // A ring of trains in memory that two processes share: one process writes, the other reads.
 //
-// The peer has the same memory and may write anything into it at any time. So each side keeps its
-// own position in memory of its own, and checks what it reads of the peer's position and of record
-// heads after it has copied them. A ring that breaks a rule is broken for good: nothing more is
-// read from it or written to it. There are no locks: a peer that dies leaves a ring that nobody
-// moves.
+// The peer may write anything into this memory at any time. So each side keeps its own position in
+// memory of its own, and checks the peer's position and the heads of records only after it has
+// copied them. A ring that breaks a rule is broken for good: neither read nor written any more.
+// There are no locks, so a peer that dies only leaves a ring that nobody moves.
 //
 // WIRE 11 has the layout. Nothing here allocates, sleeps or calls the system.
 #pragma once
@@ -78,20 +77,21 @@ class RingWriter {
   bool put(const Train& train);
   bool put(RecordKind kind, std::uint64_t nonce);
 
-  // Shows the reader all records that were put. The caller must ask reader_sleep() afterwards.
+  // Shows the reader all records that were put. The caller must then ask reader_sleep(), and wake a
+  // reader that sleeps.
   void publish();
 
-  // Returns the number of the reader's sleep, or 0 while it is awake. The number changes from sleep
-  // to sleep.
+  // Returns the number of the reader's sleep, or 0 while it is awake. Each sleep has another
+  // number.
   std::uint32_t reader_sleep() const;
-  // Returns true if the reader has still to release something that was shown.
+  // Returns true if the reader has not released all that it was shown.
   bool unread();
 
   // Call these before and after waiting for room of `bytes` bytes. begin_waiting() returns false if
   // there is room already.
   bool begin_waiting(std::size_t bytes);
   void end_waiting();
-  // Returns the reader's position at the latest look: a number that grows while the reader lives.
+  // Returns the reader's position as last seen: a number that grows while the reader lives.
   std::uint64_t released() const { return released_; }
 
   bool broken() const { return broken_; }
@@ -112,26 +112,26 @@ class RingWriter {
 // The reading side. Used by one thread at a time.
 class RingReader {
  public:
-  // Datagrams of at most kCopiedBytesMax are copied out of the shared memory. So the peer cannot
-  // change a control datagram between its check and its use. Longer datagrams are data: their
-  // header is read once, and their payload is copied or summed once.
+  // Datagrams of at most kCopiedBytesMax are copied out of the shared memory, so that the peer
+  // cannot change a control datagram between its check and its use. Longer datagrams are data:
+  // their header is read once, and their payload is copied or summed once.
   static constexpr std::size_t kCopiedBytesMax = 1024;
 
-  // Trains with datagrams of more than `datagram_bytes_max` break the ring.
+  // A train with datagrams longer than `datagram_bytes_max` breaks the ring.
   RingReader(const RingMemory& memory, std::size_t datagram_bytes_max)
       : memory_(memory), datagram_bytes_max_(datagram_bytes_max) {}
 
-  // Fills `out` with datagrams of `from`, in place; returns how many. `copies`: room for the
-  // shorter ones, kCopiedBytesMax for each element of `out`. Lent datagrams stay until release().
+  // Fills `out` with datagrams of `from`, in place; returns how many. `copies`: room for copies of
+  // short ones, kCopiedBytesMax for each element of `out`. Lent datagrams stay until release().
   std::size_t read(Rank from, std::span<Received> out, std::byte* copies);
   // Gives back all that read() has lent. Returns true if there was anything.
   bool release();
 
-  // Returns the number of the writer's wait for room, or 0 while it does not wait. Call it after
+  // Returns the number of the writer's wait for room, or 0 if it does not wait. Call it after
   // release().
   std::uint32_t writer_wait() const;
 
-  // The latest nonces that read() came across, once each.
+  // The latest nonces that read() found. Each is returned once.
   bool has_nonce() const { return challenge_ || echo_; }
   std::optional<std::uint64_t> take_challenge() { return std::exchange(challenge_, std::nullopt); }
   std::optional<std::uint64_t> take_echo() { return std::exchange(echo_, std::nullopt); }
@@ -154,8 +154,8 @@ class RingReader {
   std::uint64_t released_ = 0;  // position as the writer was told
   std::uint32_t sleeps_ = 0;    // odd while asleep
   bool broken_ = false;
-  // The train from which datagrams are being taken. These fields are copies from its head that were
-  // checked; the datagrams lie in the ring.
+  // The train from which datagrams are being taken. The datagrams lie in the ring; the other fields
+  // are checked copies from its head.
   std::byte* train_ = nullptr;  // its bytes; null between trains
   std::size_t train_bytes_ = 0;
   std::size_t segment_bytes_ = 0;

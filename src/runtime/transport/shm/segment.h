@@ -20,12 +20,12 @@ class Segment {
 
   // Makes two empty rings of `ring_bytes`, a power of two. Errors name the folder and what to do:
   //   kUnsupported        no such folder, or its files are not in memory
-  //   kResourceExhausted  it is full
+  //   kResourceExhausted  the folder is full
   static Result<Segment> create(const std::string& folder, const std::string& name,
                                 std::size_t ring_bytes);
 
   // Opens the segment that the peer created. Returns kUnavailable if there is no such name (yet),
-  // and kMismatch if it is not a file as processes of this user make it.
+  // and kMismatch if it cannot be the work of create() by this user.
   static Result<Segment> open(const std::string& folder, const std::string& name);
 
   // The ring that the creator writes is number 0.
@@ -40,7 +40,7 @@ class Segment {
   std::size_t ring_bytes_ = 0;
 };
 
-// Returns ok if the folder's files are memory that this process may have, else create()'s error.
+// Checks that the folder's files are memory that this process may use. Errors as of create().
 Status check_shared_memory(const std::string& folder);
 
 }  // namespace leeway::transport

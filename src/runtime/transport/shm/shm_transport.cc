@@ -9,10 +9,10 @@
 namespace leeway::transport {
 namespace {
 
-// Datagrams that one receive() lends at most: there is memory for kLentMax copies of short ones.
+// Most datagrams that one receive() lends. Short ones are copies, so there is memory for this many.
 constexpr std::size_t kLentMax = 64;
 
-// How long wait() sleeps at a time if nobody wakes this process.
+// Longest sleep of wait(), because nobody wakes this process.
 constexpr Duration kNap = std::chrono::microseconds(100);
 
 }  // namespace
@@ -31,7 +31,7 @@ ShmTransport::ShmTransport(ClockFunction clock, std::size_t datagram_bytes_max)
   limits_.train_datagrams_max = kTrainDatagramsMax;
   limits_.train_slices_max = kTrainSlicesMax;
   limits_.receive_buffer_bytes = kRingBytesMin;
-  limits_.intact = true;  // it is the memory of one machine
+  limits_.intact = true;  // memory of one machine needs no checksums
 }
 
 void ShmTransport::attach(Rank peer, Segment segment, bool creator) {
@@ -111,7 +111,7 @@ bool ShmTransport::is_stalled(Peer& peer) {
   return now - peer.stalled_since >= kStall;
 }
 
-// Shows the reader the records that were put. A reader that sleeps is rung once for each sleep.
+// Shows the reader the records that were put. If it sleeps, it is rung, once for each sleep.
 void ShmTransport::show(Peer& peer) {
   peer.writer.publish();
   const std::uint32_t sleep = peer.writer.reader_sleep();
@@ -123,7 +123,7 @@ void ShmTransport::show(Peer& peer) {
   call(peer);
 }
 
-// Rings peers anew that sleep although records wait for them: the bell may have been lost.
+// Rings sleeping peers again if records still wait for them, because the first bell may be lost.
 void ShmTransport::ring_again(Instant now) {
   ring_again_ = Instant::infinite_future();
   for (Peer* const peer : peers_) {
@@ -162,7 +162,7 @@ void ShmTransport::give_back() {
   lent_.clear();
 }
 
-// Peers take turns to be first, so that none is starved by one that fills every call.
+// Peers take turns to be first, so that a peer that fills every call does not starve the others.
 std::size_t ShmTransport::receive(std::span<Received> out) {
   give_back();
   if (ring_again_ != Instant::infinite_future()) [[unlikely]] {
@@ -207,8 +207,8 @@ bool ShmTransport::begin_sleep() {
   return may;
 }
 
-// Returns false, once, if the train that send() had no room for can now be put, or dropped because
-// the reader stalled.
+// Returns false, once, if send() can take the train that it had no room for: there is room now, or
+// the reader stalled and the train will be dropped.
 bool ShmTransport::may_wait_for_room(Peer& peer, Instant now) {
   if (peer.blocked_bytes == 0) return true;
   if (now - peer.stalled_since < kStall && peer.writer.begin_waiting(peer.blocked_bytes))

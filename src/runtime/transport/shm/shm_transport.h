@@ -1,13 +1,12 @@
 // Datagrams through memory that this process shares with others of its host: two rings a peer.
 //
-// send() copies a train into the receiver's ring, and receive() lends it from there: one copy. A
-// full ring makes send() fall short, so nothing is lost while the reader lives. A reader that does
-// not move for kStall loses what is sent to it meanwhile, as a network would lose it: other peers
-// must not wait for a process that was stopped or killed.
+// send() copies a train into the receiver's ring, and receive() lends it from there: one copy. If a
+// ring is full, send() does not take the train, so nothing is lost while the reader lives. Trains
+// to a reader that does not move for kStall are lost, as in a network, so that a stopped or killed
+// process does not hold up other peers.
 //
-// This class cannot sleep by itself, because nothing here wakes a process. wait() naps. A transport
-// with a way to the peers (transport/mixed) calls begin_sleep(), sleeps there, and rings the peers
-// that poll_bell() names.
+// Nothing here wakes a process, so wait() only naps. A transport that can reach the peers otherwise
+// (transport/mixed) calls begin_sleep(), sleeps itself, and rings the peers that poll_bell() names.
 #pragma once
 
 #include <functional>
@@ -34,7 +33,7 @@ class ShmTransport final : public DatagramTransport {
  public:
   using ClockFunction = std::function<Instant()>;
 
-  // A reader that leaves its ring full for kStall is taken for dead. The time is longer than a busy
+  // A reader that leaves its ring full for kStall counts as dead. The time is longer than a busy
   // machine keeps a process from running, and shorter than a peer time-out.
   static constexpr Duration kStall = std::chrono::milliseconds(100);
   // A bell that the peer did not answer for kBellEvery is rung again, since UDP may lose it. The
@@ -46,15 +45,15 @@ class ShmTransport final : public DatagramTransport {
   static Result<std::unique_ptr<ShmTransport>> open(ClockFunction clock,
                                                     std::size_t datagram_bytes_max);
 
-  // Reaches the peer through the segment from now on. `creator`: this process created the segment.
+  // Reaches the peer through the segment from now on. `creator`: whether this process created it.
   // Call it once for each peer.
   void attach(Rank peer, Segment segment, bool creator);
-  // Returns true if trains to the peer are taken: it is attached, and its rings are in order.
+  // Returns true if the peer is attached and its rings are not broken, so that it can be sent to.
   bool reaches(Rank peer) const {
     return peer < by_rank_.size() && by_rank_[peer] != nullptr && !by_rank_[peer]->broken();
   }
 
-  // Nonces for the proof that a pair's rings lead to each other (transport/mixed/ring_proof.h).
+  // Nonces for the proof that two processes share their rings (transport/mixed/ring_proof.h).
   // put_nonce() returns false if the ring is full, or there is none.
   bool put_nonce(Rank to, RecordKind kind, std::uint64_t nonce);
   // Returns true if receive() found nonces since the last call.
@@ -62,10 +61,10 @@ class ShmTransport final : public DatagramTransport {
   std::optional<std::uint64_t> take_challenge(Rank from);
   std::optional<std::uint64_t> take_echo(Rank from);
 
-  // Returns a peer that must be rung: it sleeps while there is something for it, or waits for room
-  // that it has now.
+  // Returns a peer that must be rung: it sleeps though records wait for it, or waits for room that
+  // it has now.
   std::optional<Rank> poll_bell();
-  // Returns false if this process must not sleep: something has come, or there is room to send
+  // Returns false if this process must not sleep, because something has come or send() has room
   // again. Otherwise end_sleep() must follow, at next_wake() at the latest.
   bool begin_sleep();
   void end_sleep();
@@ -96,10 +95,10 @@ class ShmTransport final : public DatagramTransport {
     bool counted_broken = false;
     // Bytes that send() had no room for, or 0
     std::size_t blocked_bytes = 0;
-    // The reader's position while the ring is full, and the time since when it has been there
+    // The reader's position since its ring is full, and since when it has been there
     std::uint64_t stalled_at = 0;
     Instant stalled_since = Instant::infinite_future();
-    // Numbers of the peer's sleep and wait for which it was rung, and when to ring again
+    // The peer's sleep and wait for which it was rung last (by number), and when to ring again
     std::uint32_t rung_sleep = 0;
     std::uint32_t rung_wait = 0;
     Instant ring_again = Instant::infinite_future();

@@ -15,10 +15,9 @@
 namespace leeway::transport {
 namespace {
 
-// libucs replaces the handlers of these signals when it is loaded, before main(), to print a
-// backtrace of its own. A program that links Leeway did not ask for that, and may have a debugger,
-// sanitizer or crash reporter. This runs after libucs's own constructor, because this library
-// depends on libucs.
+// Takes back libucs's handlers of these signals. libucs installs them when it is loaded, before
+// main(), to print a backtrace. But a program that links Leeway may have a debugger, sanitizer or
+// crash reporter. This runs after libucs's own constructor, because this library depends on libucs.
 [[gnu::constructor]] void restore_signal_handlers() {
   if (ucx_variable_set("HANDLE_ERRORS") || ucx_variable_set("ERROR_SIGNALS")) return;
   for (const int signal : {SIGILL, SIGSEGV, SIGBUS, SIGFPE}) ucs_debug_disable_signal(signal);

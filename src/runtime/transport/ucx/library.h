@@ -1,6 +1,6 @@
-// UCX's effects on the whole process, tamed so that a library may use it. UCX's messages are kept
-// for our error texts. Its signal handlers are removed. Its settings are ours, unless the user's
-// environment (UCX_*) says otherwise.
+// Limits UCX's effects on the whole process, since Leeway is only a library in it. UCX's messages
+// go into our error texts. Its signal handlers are removed. Its settings are ours, unless the
+// user's environment (UCX_*) says otherwise.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -14,23 +14,23 @@
 namespace leeway::transport {
 
 struct UcxSetting {
-  // The name that ucp_config_modify() knows. Up to UCX 1.13 it has no device's prefix, and MM_
-  // stands for all shared memory. The function accepts every name, also names without an effect.
+  // The name for ucp_config_modify(), which accepts all names, even those without effect. Up to UCX
+  // 1.13 it has no device's prefix, and MM_ stands for all shared memory.
   const char* name;
   const char* value;
-  // If the environment has a UCX_ variable whose name ends like this, the user's value wins.
+  // If the environment has a UCX_ variable whose name ends in this, the user's value wins.
   const char* variable = name;
 };
 
 // Returns true if the user set a UCX variable whose name has this ending.
 bool ucx_variable_set(std::string_view ending);
 
-// Reads UCX's configuration from the environment and changes what the environment does not name.
-// The caller releases it with ucp_config_release().
+// Reads UCX's configuration from the environment, and changes the settings that the environment
+// does not name. The caller releases it with ucp_config_release().
 Result<ucp_config_t*> read_ucx_config(std::span<const UcxSetting> settings);
 
-// While an object lives, what UCX would print from this thread (warnings and errors) is kept
-// instead, unless UCX_LOG_LEVEL is set. Cheap; may nest.
+// While an object lives, UCX's warnings and errors from this thread are kept and not printed,
+// unless UCX_LOG_LEVEL is set. Cheap; may nest.
 class UcxQuiet {
  public:
   UcxQuiet();
@@ -39,8 +39,7 @@ class UcxQuiet {
   UcxQuiet& operator=(const UcxQuiet&) = delete;
 };
 
-// A status that says what failed, what UCX calls it, and the last thing UCX said about it on this
-// thread.
+// Returns a status with what failed, UCX's name for it, and UCX's last message on this thread.
 Status ucx_error(StatusCode code, ucs_status_t status, const char* what);
 
 }  // namespace leeway::transport

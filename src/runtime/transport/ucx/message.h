@@ -7,10 +7,10 @@
 
 namespace leeway::transport {
 
-// The id of Leeway's active messages. Its workers use no other.
+// The id of Leeway's active messages. Its workers take no others.
 inline constexpr unsigned kUcxMessageId = 0;
 
-// Both ends have the same byte order: UCX itself does not connect others.
+// Sent in the host's byte order, because UCX connects only hosts with the same one.
 struct UcxMark {
   std::uint64_t group = 0;  // a digest of all ranks' addresses: strangers do not know it
   std::uint32_t from = kNoRank;

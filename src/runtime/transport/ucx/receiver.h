@@ -33,8 +33,8 @@ class UcxReceiver {
   void close();
   // Returns true if something arrived that receive() has not given out.
   bool pending() const { return arrived_ != lent_; }
-  // Lets UCX work once, unless kHeldEnough messages are held already. Returns true if UCX did
-  // anything.
+  // Lets UCX work once (ucp_worker_progress()), unless kHeldEnough messages are held already.
+  // Returns true if UCX did anything.
   bool progress();
 
  private:
@@ -43,8 +43,8 @@ class UcxReceiver {
     std::uint32_t bytes;
     Rank from;
   };
-  // Most messages that are held. Half of the room is for those that arrive while a send lets UCX
-  // work: one progress call brings at most a few dozen.
+  // Most messages that are held. Beyond half of them progress() does nothing; the other half is for
+  // those that arrive while a send lets UCX work, at most a few dozen each time.
   static constexpr std::size_t kHeldMax = 4096;
   static constexpr std::size_t kHeldEnough = kHeldMax / 2;
 

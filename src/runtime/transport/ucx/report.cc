@@ -46,7 +46,7 @@ void for_each_line(std::string_view text, Take take) {
 
 namespace internal {
 
-// Takes lines such as "#      resource 4  :  md 3  dev 3  flags -- posix/memory"
+// Parses lines such as "#      resource 4  :  md 3  dev 3  flags -- posix/memory"
 std::vector<std::string> resources_in(std::string_view text) {
   std::vector<std::string> names;
   for_each_line(text, [&](const std::vector<std::string_view>& words) {
@@ -58,7 +58,7 @@ std::vector<std::string> resources_in(std::string_view text) {
   return names;
 }
 
-// Takes lines such as
+// Parses lines such as
 //   "#                 lane[0]:  2:posix/memory.0 md[1]     -> md[1]/posix/sysdev[255] am am_bw#0"
 std::vector<std::string> lanes_in(std::string_view text) {
   std::vector<std::string> names;

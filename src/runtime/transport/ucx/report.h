@@ -1,5 +1,5 @@
-// Reads the reports that UCX prints about itself for people. Up to UCX 1.13 its API says nothing
-// else about devices and lanes.
+// Parses the reports that UCX prints about itself for people, because up to UCX 1.13 its API tells
+// nothing else about devices and lanes.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -18,15 +18,15 @@ struct UcxResource {
   std::string device;     // "memory", "mlx5_0:1", "eth0", ...
 };
 
-// For `leeway doctor`: the transports that a worker would choose from, as the user's environment
-// (UCX_TLS, UCX_NET_DEVICES, ...) leaves them. Takes some milliseconds. Returns kUnavailable if UCX
+// Returns the transports that a worker would choose from under the user's environment (UCX_TLS,
+// UCX_NET_DEVICES, ...), for `leeway doctor`. Takes some milliseconds. Returns kUnavailable if UCX
 // finds nothing that it can use.
 Result<std::vector<UcxResource>> list_ucx_transports();
 
-// "transport/device" of everything that `context` may use.
+// Returns "transport/device" of everything that `context` may use.
 std::vector<std::string> ucx_resources(ucp_context_h context);
 
-// "transport/device" of every lane of `endpoint` that carries active messages.
+// Returns "transport/device" of every lane of `endpoint` that carries active messages.
 std::vector<std::string> ucx_lanes(ucp_ep_h endpoint);
 
 namespace internal {

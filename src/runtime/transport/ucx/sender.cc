@@ -47,8 +47,8 @@ Status UcxSender::connect(ucp_worker_h worker, std::span<const ByteSpan> address
     params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLER |
                         UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
     params.address = reinterpret_cast<const ucp_address_t*>(addresses[rank].data());
-    // Peer error handling would rule shared memory out. The cost of a dead peer without it is
-    // bounded here, and the protocol names the peer by its deadline.
+    // UCX's handling of dead peers would rule out shared memory. Without it, kSlotsPerPeer limits
+    // what a dead peer costs, and the protocol's deadline finds the peer.
     params.err_mode = UCP_ERR_HANDLING_MODE_NONE;
     params.err_handler = {on_failure, nullptr};
     ucp_ep_h endpoint = nullptr;
@@ -81,7 +81,7 @@ std::size_t UcxSender::send(std::span<const Train> trains) {
   return trains.size();
 }
 
-// Returns true if slots are left for a whole train.
+// Returns true if there are slots for a whole train.
 bool UcxSender::room() {
   if (outstanding_ + kTrainDatagramsMax <= kSlots) return true;
   receiver_.progress();
@@ -138,11 +138,11 @@ void UcxSender::free_slot(Slot& slot) {
   free_ = &slot;
 }
 
-// Called when an endpoint has failed. From then on UCX refuses what is sent to it, which is lost
-// and counted. Without a handler some devices end the process.
+// Does nothing, but without a handler some devices end the process. UCX refuses later datagrams to
+// the failed endpoint, so they count as lost.
 void UcxSender::on_failure(void*, ucp_ep_h, ucs_status_t) {}
 
-// UCX asks for a datagram when the device has room for it, and once only.
+// UCX asks for a datagram's bytes once, when the device has room for them.
 void* UcxSender::start_pack(void*, const void* slot, std::size_t) {
   return const_cast<void*>(slot);
 }

@@ -1,9 +1,8 @@
-// Trains on their way out: one eager active message a datagram, gathered by UCX into the memory of
-// its device.
+// Sends trains: each datagram is an eager active message, which UCX gathers into its device's
+// memory.
 //
-// Where the device is full, UCX gathers later. A datagram's bytes are then copied aside, so no
-// train is borrowed. Otherwise a peer that stopped taking messages would keep the caller's memory
-// for ever.
+// If the device is full, UCX gathers later. The datagram is then copied aside, so trains are never
+// borrowed; else a peer that stopped taking messages would keep the caller's memory for ever.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -23,8 +22,8 @@ namespace leeway::transport {
 
 class UcxSender {
  public:
-  // Counts its work in `counters`. `receiver` shares the worker: UCX sends and receives in the same
-  // progress call.
+  // Counts its work in `counters`. `receiver` has the same worker, because one progress call of UCX
+  // sends and receives.
   UcxSender(UcxReceiver& receiver, TransportCounters& counters)
       : receiver_(receiver), counters_(counters), slots_(kSlots) {}
   ~UcxSender();
@@ -32,7 +31,7 @@ class UcxSender {
   UcxSender& operator=(const UcxSender&) = delete;
 
   Status open(std::size_t datagram_bytes_max);
-  // `addresses` by rank, of the same UCX as ours; this rank is `self`.
+  // `addresses` are by rank and of UCX's own version here; this rank is `self`.
   Status connect(ucp_worker_h worker, std::span<const ByteSpan> addresses, Rank self,
                  std::uint64_t group);
 
@@ -55,12 +54,12 @@ class UcxSender {
     Slot* next_free = nullptr;
     Rank to = kNoRank;
   };
-  // Datagrams that may wait, for all peers and for one. Credits allow one window of datagrams in
-  // flight to a peer, so a peer with more waiting here has stopped.
+  // Most datagrams that wait, for all peers and for one. Credits allow one window of datagrams in
+  // flight to a peer, so a peer with more waiting here has stopped, and further ones are lost.
   static constexpr std::size_t kSlots = 1024;
   static constexpr std::size_t kSlotsPerPeer = 256;
-  // Datagrams of at most this size are sent from a copy in one piece, because UCX then puts them
-  // into the descriptor at once.
+  // Datagrams of at most this size are sent from a copy in one piece, because UCX then sends them
+  // at once, within the descriptor.
   static constexpr std::size_t kSmallBytes = 128;
 
   // Takes its parameters by value, in registers: see protocol::Receiver::on_data().
@@ -81,7 +80,7 @@ class UcxSender {
   std::size_t datagram_bytes_max_ = 0;
   UcxMark mark_;
   ucp_datatype_t gathered_ = 0;
-  // Both are prepared once. Clearing one for every datagram took 5 % of the processor time of a 16
+  // Prepared once, because clearing one for every datagram took 5 % of the processor time of a 16
   // MiB all-reduce.
   ucp_request_param_t contiguous_{};
   ucp_request_param_t gathering_{};

@@ -1,14 +1,15 @@
-// Datagrams over UCX (UCP active messages). They are reliable and in order. UCX chooses what
-// connects two ranks best: shared memory, reliable connections of InfiniBand or RoCE, TCP. Use:
+// Datagrams over UCX (UCP active messages). They are reliable and in order. UCX chooses how to
+// connect two ranks: shared memory, reliable connections of InfiniBand or RoCE, TCP. Use:
 //   auto ucx = UcxTransport::open(options);       // then tell the peers ucx->local_address()
 //   ucx->set_peers(addresses_by_rank, own_rank);  // then send and receive
 //
-// The reliability has a bound: what a dead or stopped peer does not take is dropped in the end.
+// The reliability has a bound: datagrams that a dead or stopped peer does not take are dropped in
+// the end.
 //
-// wait() sleeps for a millisecond at most. UCX wakes the receiver of a message in shared memory
-// through a socket of the network namespace. Ranks that share memory and no network namespace are
-// not woken, and UCX does not say so. Their messages are late by that millisecond. An idle rank
-// takes 1 % of a core for it.
+// wait() sleeps for a millisecond at most, because UCX does not wake every receiver. It wakes a
+// receiver in shared memory through a socket of the network namespace. Ranks that share memory but
+// no network namespace are not woken, and UCX does not say so, so messages between them may be a
+// millisecond late. An idle rank's wake-ups take 1 % of a core.
 #pragma once
 
 #include <memory>
@@ -30,7 +31,7 @@ struct UcxOptions {
 
 class UcxTransport final : public DatagramTransport {
  public:
-  // Longest local_address(). On a host with more devices than fit, the user names some in
+  // Longest local_address(). If a host's devices do not fit, the user names some in
   // UCX_NET_DEVICES.
   static constexpr std::size_t kAddressBytesMax = 4096;
 
@@ -41,9 +42,9 @@ class UcxTransport final : public DatagramTransport {
   // Opaque: where peers reach this rank and which UCX it is.
   const std::vector<std::byte>& local_address() const { return local_; }
 
-  // Call it before the first send(). `by_rank` has the local_address() of every rank, this one,
-  // `self`, included. Damaged addresses and those of another version of UCX are refused; UCX trusts
-  // what is inside.
+  // Call it before the first send(). `by_rank` has the local_address() of every rank, including
+  // this one, `self`. Refuses damaged addresses and those of another version of UCX, because UCX
+  // does not check them.
   Status set_peers(std::span<const std::vector<std::byte>> by_rank, Rank self);
 
   std::string_view name() const override { return "ucx"; }

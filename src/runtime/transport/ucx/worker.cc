@@ -23,21 +23,20 @@ namespace {
 
 constexpr UcxSetting kSettings[] = {
     // Caches of registered memory hook into malloc() and munmap() of the whole process. They are
-    // not needed, because everything goes eagerly, through UCX's own buffers.
+    // not needed, because all messages are eager and go through UCX's own buffers.
     {"RCACHE_ENABLE", "n"},
     {"REG_METHODS", "direct"},
     {"IB_REG_METHODS", "direct"},
-    // Segments that hold a datagram in one piece (a cache line more than a power of two, as UCX's
-    // own 8,256 bytes), and the number of them that are mapped at a time: 2 MiB. At 4 times UCX's
-    // size an all-reduce of 16 MiB between 4 ranks takes 0.80 of the time over shared memory, 0.72
-    // over TCP.
+    // A segment holds a datagram in one piece (a cache line more than a power of two, like UCX's
+    // own 8,256 bytes). UCX maps 64 segments at a time: 2 MiB. At 4 times UCX's size an all-reduce
+    // of 16 MiB between 4 ranks takes 0.80 of the time over shared memory, 0.72 over TCP.
     {"MM_SEG_SIZE", "32832", "SEG_SIZE"},
     {"MM_RX_BUFS_GROW", "64", "RX_BUFS_GROW"},
-    {"TX_SEG_SIZE", "32768", "SEG_SIZE"},  // TCP's; it receives 64 KiB
+    {"TX_SEG_SIZE", "32768", "SEG_SIZE"},  // TCP's; its receive segments have 64 KiB
 };
 
-// UCX ends the process if a worker gets no descriptor. A worker takes about 30, more with several
-// devices.
+// Checks that enough descriptors are free, because UCX ends the process if a worker gets none. A
+// worker takes about 30, more with several devices.
 Status check_descriptors() {
   constexpr rlim_t kFreeMin = 64;
   rlimit limit{};
@@ -54,7 +53,8 @@ Status check_descriptors() {
                        static_cast<unsigned long long>(used));
 }
 
-// The kernel ends a process whose file grows beyond its limit, and UCX shares memory by files.
+// Checks the limit of file sizes. UCX shares memory by files, and the kernel ends a process whose
+// file grows beyond the limit.
 Status check_file_size() {
   constexpr rlim_t kFileMin = rlim_t{64} << 20;
   rlimit limit{};
@@ -64,8 +64,8 @@ Status check_file_size() {
                        static_cast<unsigned long long>(limit.rlim_cur));
 }
 
-// Tries whether kFreeMin more threads can start. A worker starts one, and UCX ends the process if
-// that fails. Other ranks of this process and user may take some meanwhile.
+// Checks that kFreeMin more threads can start. UCX ends the process if its worker cannot start its
+// one thread. The others are for ranks of this user that start threads meanwhile.
 Status check_threads() {
   constexpr int kFreeMin = 8;
   std::latch counted(1);
@@ -82,10 +82,10 @@ Status check_threads() {
 
 // Fits into segments of UCX's own size: 8,256 bytes for shared memory and reliable connections,
 // 8,192 for TCP, datagrams and self. Reliable connections keep thousands of segments in registered
-// memory, so theirs are not made larger.
+// memory, so larger ones would take too much.
 constexpr std::size_t kUsualDatagramBytes = 8128;
 
-// Returns true if every transport that may carry messages between ranks has the segment size of
+// Returns true if every transport that may carry messages between ranks has segments as in
 // kSettings.
 bool segments_are_ours(const std::vector<std::string>& resources) {
   constexpr std::string_view kOurs[] = {"posix/", "sysv/", "tcp/"};

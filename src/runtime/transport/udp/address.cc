@@ -41,7 +41,7 @@ bool carries(const ifaddrs& interface, const asio::ip::address& address) {
   return false;
 }
 
-// All of 127.0.0.0/8 is local, though the interface lists only 127.0.0.1.
+// Returns the form in which the interface lists the address: 127.0.0.1 for all of 127.0.0.0/8.
 asio::ip::address listed_form(const asio::ip::address& address) {
   if (address.is_v4() && address.is_loopback()) return asio::ip::address_v4::loopback();
   return address;

@@ -1,4 +1,4 @@
-// UDP addresses, and what the local host knows about the way to them.
+// UDP addresses, and what the host knows about the way to them.
 #pragma once
 
 #include <sys/socket.h>
@@ -16,14 +16,13 @@ namespace leeway::transport {
 
 using UdpAddress = asio::ip::udp::endpoint;
 
-// Convert to and from the form of addresses for rooms without sockets. udp_address() returns
+// Convert to and from NetworkAddress, the form for code without sockets. udp_address() returns
 // nullopt if a socket of `protocol` cannot send to the address.
 NetworkAddress network_address(const UdpAddress& address);
 NetworkAddress network_address(const sockaddr_storage& address);
 std::optional<UdpAddress> udp_address(const NetworkAddress& address, const asio::ip::udp& protocol);
 
-// Returns the name of the interface that carries this address of the host, or says why there is
-// none.
+// Returns the name of the interface that has this address, or says why none has it.
 Result<std::string> interface_with(const asio::ip::address& local);
 inline bool is_own_address(const asio::ip::address& address) {
   return interface_with(address).ok();

@@ -13,13 +13,12 @@
 
 namespace leeway::transport {
 
-// Makes the kernel keep a datagram only if it has the form of a sealed one and the high half of its
-// tag is that of `tag_base`. The process needs no privilege for this. Returns false if this kernel
-// has no such filters.
+// Makes the kernel keep a datagram only if it looks sealed and the high half of its tag equals that
+// of `tag_base`. Needs no privilege. Returns false if this kernel has no such filters.
 bool keep_sealed_only(int socket, std::uint32_t tag_base);
 
-// Returns the value of a column in a table like /proc/net/snmp: a row of names, and a row of
-// numbers, both after `row`. Returns 0 if there is no such column.
+// Returns the value of a column in a table like /proc/net/snmp, where a line of names and then a
+// line of numbers begin with `row`. Returns 0 if there is no such column.
 std::uint64_t snmp_value(std::string_view table, std::string_view row, std::string_view column);
 // Returns a value of /proc/net/snmp6, which has a name and a number on each line.
 std::uint64_t snmp6_value(std::string_view table, std::string_view name);
@@ -38,14 +37,14 @@ class ReceiveDrops {
   ReceiveDrops(const ReceiveDrops&) = delete;
   ReceiveDrops& operator=(const ReceiveDrops&) = delete;
 
-  // `backlog`: an upper bound on the kernel's memory for datagrams that were read since the last
-  // call without the queue being empty in between. If these and the datagrams that wait now take
-  // less than half of the buffer, it was never full, and all new drops count as filtered.
+  // Returns all drops so far. `backlog`: an upper bound on the kernel memory of datagrams that were
+  // read since the last call without emptying the queue (UdpReceiver::take_backlog()). If these and
+  // the waiting datagrams take less than half of the buffer, it was never full, so new drops are
+  // the filter's.
   Counted count(std::uint64_t backlog);
 
-  // Splits `drops` new drops at this socket. `overflows`: how often all sockets of the network
-  // namespace together found their buffers full meanwhile. At most that many of `drops` count as
-  // overflows.
+  // Splits `drops` new drops at this socket. `overflows` says how often all sockets of the network
+  // namespace found their buffers full meanwhile, so at most that many of `drops` are overflows.
   static Counted split(std::uint64_t drops, std::uint64_t overflows);
 
  private:

@@ -1,4 +1,4 @@
-// IP multicast: a second socket hears the group, and the rank's own socket sends to it.
+// IP multicast: a second socket receives from the group, and the rank's own socket sends to it.
 #pragma once
 
 #include <asio/ip/udp.hpp>
@@ -9,8 +9,8 @@
 
 namespace leeway::transport {
 
-// Most routers that a datagram may pass. This keeps it inside a site; 239.192.0.0/14, from which
-// Leeway takes its groups, goes no further (RFC 2365).
+// Most routers that a datagram may pass. This keeps it within an organisation; Leeway's groups, in
+// 239.192.0.0/14, go no further either (RFC 2365).
 inline constexpr int kMulticastHops = 16;
 
 // Opens `hearing` at the group's address and port, shared with other ranks of this host, joins the

@@ -90,7 +90,7 @@ void PeerTable::insert(Rank peer, const UdpAddress& address) {
   slot = {key, peer};
 }
 
-// Rare. The table is filled anew, so that the old address does not stay in it.
+// Fills the table anew, so that the old address does not stay in it. Moves are rare.
 void PeerTable::move(Rank peer, const UdpAddress& address) {
   addresses_[peer] = address;
   std::fill(slots_.begin(), slots_.end(), Slot{});

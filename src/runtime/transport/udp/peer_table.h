@@ -14,21 +14,21 @@
 
 namespace leeway::transport {
 
-// The table is filled at once, before traffic, or peer by peer. Lookups allocate nothing; the table
-// is at most half full, so a probe is short even for addresses that a stranger chose.
+// The table is filled at once, before traffic, or peer by peer. Lookups allocate nothing. The table
+// is at most half full, so lookups are short even for addresses that a stranger chose.
 class PeerTable {
  public:
   // `by_rank[i]` is rank i's address. Returns an error if two ranks share an address, if families
   // differ, or if there are more than limits::kPeersMax ranks.
   Status assign(std::span<const UdpAddress> by_rank);
 
-  // Adds the next peer (`peer` is count()), or gives a peer that is in the table a further address
-  // from which it sends. If another peer had the address, it is this peer's from now on. Call it
-  // between send() and receive() calls.
+  // Adds the next peer (`peer` is count()), or gives a known peer a further address from which it
+  // sends. An address that another peer had becomes this peer's. Call it between send() and
+  // receive() calls.
   Status meet(Rank peer, const UdpAddress& address);
   Rank count() const { return static_cast<Rank>(addresses_.size()); }
 
-  // Gives a peer that is in the table this address from now on, and no other.
+  // Replaces all addresses of a known peer by this one.
   void move(Rank peer, const UdpAddress& address);
 
   // Sets the address to which trains to kEveryRank go.
@@ -44,8 +44,8 @@ class PeerTable {
 
  private:
   // An address without the fields that must not matter in a comparison (flow label, scope,
-  // padding). IPv4 is kept v4-mapped. In words, because with the bytes of a NetworkAddress as the
-  // key find() takes four times as long (64 peers).
+  // padding). IPv4 is kept v4-mapped. Kept as words, because with the bytes of a NetworkAddress
+  // find() takes four times as long (64 peers).
   struct Key {
     std::uint64_t high = 0;
     std::uint64_t low = 0;

@@ -17,8 +17,8 @@ constexpr std::size_t kCoalescedBuffers = 8;
 constexpr std::size_t kPlainBuffers = 64;
 constexpr std::size_t kCacheLine = 64;
 
-// Batches of nothing but refused datagrams that one receive() looks through before it returns
-// empty-handed, so that a flood cannot keep the caller from its timers.
+// Most batches of nothing but refused datagrams in one receive(), which then returns nothing, so
+// that a flood cannot keep the caller from its timers.
 constexpr int kRefusedBatchesMax = 4;
 
 // Bound on the memory that the kernel accounts for a message: its bytes, and a page for each
@@ -32,7 +32,7 @@ constexpr std::size_t round_up(std::size_t bytes) {
 }
 
 // The kernel's notes about a message. Without a segment size the message is one datagram. All
-// datagrams of a coalesced message have one mark.
+// datagrams of a coalesced message have the same ECN mark.
 struct Notes {
   std::size_t segment = 0;
   Ecn ecn = Ecn::none;
@@ -89,8 +89,8 @@ UdpReceiver::UdpReceiver(int socket, bool coalescing, std::size_t datagram_bytes
 std::size_t UdpReceiver::receive(std::span<Received> out) {
   if (out.empty()) return 0;
   std::size_t filled = hand_out(out);
-  // Buffers are refilled only when this call has lent nothing yet: lent datagrams must survive
-  // until the next call.
+  // Lent datagrams must survive until the next call, so buffers are refilled only while this call
+  // has lent none.
   for (int batch = 0; filled == 0 && batch < kRefusedBatchesMax && refill(); ++batch)
     filled = hand_out(out);
   return filled;
@@ -122,7 +122,7 @@ std::size_t UdpReceiver::hand_out(std::span<Received> out) {
   while (current_ < arrived_ && filled < out.size()) {
     const std::size_t total = messages_[current_].msg_len;
     if (open_ || open_message()) {
-      // An empty datagram is handed on too: the wire format judges it.
+      // Empty datagrams are handed on, too: the wire format judges them.
       do {
         const std::size_t bytes = std::min(segment_, total - offset_);
         out[filled++] = {from_, {buffer_of(current_) + offset_, bytes}, ecn_};
@@ -138,7 +138,7 @@ std::size_t UdpReceiver::hand_out(std::span<Received> out) {
   return filled;
 }
 
-// Looks at a message once. Returns false if its datagrams are refused.
+// Reads a new message's notes and sender. Returns false if its datagrams are refused.
 bool UdpReceiver::open_message() {
   const mmsghdr& message = messages_[current_];
   const Notes notes = notes_of(message);

@@ -23,14 +23,14 @@ class UdpReceiver {
   using ReceiveCall = int (*)(int socket, mmsghdr* messages, unsigned count, int flags,
                               timespec* timeout);
 
-  // Datagrams larger than `datagram_bytes` are dropped and counted. Those of `own` are multicast
+  // Datagrams larger than `datagram_bytes` are dropped and counted. Those from `own` are multicast
   // that came back: they are dropped and not counted. Counts its work in `counters`. Tests replace
   // `receive_call`, ::recvmmsg.
   UdpReceiver(int socket, bool coalescing, std::size_t datagram_bytes, const PeerTable& peers,
               TransportCounters& counters, ReceiveCall receive_call = &::recvmmsg,
               Rank own = kNoRank);
 
-  // From now on datagrams of unknown addresses are handed out, as those of kNoRank.
+  // From now on hands out datagrams of unknown addresses, too, as from kNoRank.
   void show_strangers() { shows_strangers_ = true; }
   // Returns the address that a datagram of the latest receive() call came from.
   const sockaddr_storage& source_of(const Received& received) const {
@@ -44,12 +44,11 @@ class UdpReceiver {
   // The same as DatagramTransport::receive(). Makes at most one system call if no strangers send.
   std::size_t receive(std::span<Received> out);
 
-  // Returns true if there are datagrams in the arena that the last receive() had no room to hand
-  // out.
+  // Returns true if the arena has datagrams that the last receive() had no room for.
   bool pending() const { return current_ < arrived_; }
 
-  // Returns a bound on the kernel memory that the socket's queue took at a time since the last
-  // call. It adds up messages that were read in batches without finding the queue empty.
+  // Returns an upper bound on the kernel memory of the socket's queue since the last call: the sum
+  // over batches that were read without finding the queue empty.
   std::uint64_t take_backlog();
 
  private:

@@ -13,7 +13,7 @@
 namespace leeway::transport {
 namespace {
 
-// Trains of one system call. The call itself is cheap next to 16 trains of up to 64 KiB.
+// Most trains in one system call, whose own cost is little next to 16 trains of up to 64 KiB.
 constexpr std::size_t kTrainsPerCall = 16;
 
 iovec piece(const std::byte* data, std::size_t bytes) {
@@ -88,8 +88,8 @@ std::size_t UdpSender::send_segmented(std::span<const Train> trains) {
 }
 
 // A device or a route that cannot segment refuses only when a train is sent, with the same error as
-// for datagrams that are too long. To find out which it is, the train's datagrams are sent one by
-// one. Only if they go out are trains to this peer, and to no other, sent datagram by datagram from
+// for datagrams that are too long. To find out which it is, the datagrams are sent one by one. If
+// they go out, the route cannot segment, so trains to this peer alone go datagram by datagram from
 // now on.
 std::size_t UdpSender::send_refused(const Train& train) {
   const std::uint64_t sent_before = counters_.datagrams_sent;

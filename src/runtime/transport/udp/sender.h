@@ -40,7 +40,7 @@ class UdpSender {
   // waits.
   bool flush();
 
-  // Returns true if trains to any peer go out as one message.
+  // Returns true if the kernel segments, so that a train is one message, except as is_plain() says.
   bool segmentation() const { return segmentation_; }
   // Returns true if trains to this peer go datagram by datagram, because its route cannot segment.
   bool is_plain(Rank to) const {
@@ -85,8 +85,7 @@ class UdpSender {
   std::vector<Control> controls_;  // one UDP_SEGMENT message each, prepared once
   std::vector<iovec> pieces_;
 
-  // Rest of a train that goes datagram by datagram, of which the system took some before it was
-  // full.
+  // Rest of a train that goes datagram by datagram, after the system took some and was full.
   std::vector<std::byte> rest_;
   std::size_t rest_offset_ = 0;
   std::size_t rest_end_ = 0;

@@ -26,8 +26,8 @@ std::size_t option(int socket, int level, int name) {
              : 0;
 }
 
-// The FORCE options need CAP_NET_ADMIN and may exceed net.core.*mem_max; the plain ones are cut to
-// it without an error.
+// Returns the buffer size that was granted. The FORCE options need CAP_NET_ADMIN and may exceed
+// net.core.*mem_max; the plain ones are cut to it without an error.
 std::size_t enlarge(int socket, int forced, int plain, std::size_t bytes) {
   // The kernel doubles the value, so half of int's range is the most that makes sense.
   const std::size_t most = std::numeric_limits<int>::max() / 2;
@@ -36,9 +36,9 @@ std::size_t enlarge(int socket, int forced, int plain, std::size_t bytes) {
   return option(socket, SOL_SOCKET, plain);
 }
 
-// Fragmentation multiplies loss: one lost fragment loses the whole datagram. With PROBE the kernel
-// refuses datagrams longer than the interface's own MTU. With DO it would also believe messages of
-// routers, which anyone can forge, and refuse datagrams that the path carries.
+// Fragmentation multiplies loss, because one lost fragment loses the datagram. With PROBE the
+// kernel refuses datagrams longer than the interface's own MTU. With DO it would also believe
+// routers' messages, which anyone can forge, and refuse datagrams that the path carries.
 void forbid_fragments(int socket, bool v6) {
   if (v6) {
     set_option(socket, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);
@@ -47,8 +47,8 @@ void forbid_fragments(int socket, bool v6) {
   }
 }
 
-// The socket reads the marks that queues on the way have set, even if it allows none on its own
-// datagrams: those of other ranks may be marked.
+// Reads the marks that queues on the way have set. Other ranks' datagrams may be marked even if
+// this socket does not allow marks on its own.
 void read_marks(int socket, bool v6) {
   set_option(socket, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVTCLASS : IP_RECVTOS, 1);
 }

@@ -18,8 +18,8 @@ struct UdpSocketRequest {
   bool shared = false;
 };
 
-// The properties of the socket that was opened. Buffer sizes are as the kernel accounts them: it
-// charges every datagram for its bookkeeping, too.
+// What the kernel granted. Buffer sizes are as the kernel accounts them: it charges every datagram
+// for its bookkeeping, too.
 struct UdpSocketGrant {
   bool segmentation = false;
   bool coalescing = false;

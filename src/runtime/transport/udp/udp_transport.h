@@ -29,14 +29,13 @@ namespace leeway::transport {
 struct UdpOptions {
   asio::ip::address bind_address = asio::ip::address_v4::loopback();
   std::uint16_t port = 0;  // for 0 the kernel chooses one
-  // Largest payload, or 0 for the one that the interface of bind_address carries
-  // (path_datagram_bytes)
+  // Largest payload. 0: the largest for the interface of bind_address (path_datagram_bytes)
   std::size_t datagram_bytes = 0;
   Loopback loopback = Loopback::network;       // as path_datagram_bytes
   std::size_t socket_buffer_bytes = 8u << 20;  // per direction, as far as the kernel allows
   bool use_gso = true;                         // UDP_SEGMENT for sending
   bool use_gro = true;                         // UDP_GRO for receiving
-  // Only sealed datagrams with tags of this base come to this socket (filter.h)
+  // If set, only sealed datagrams with tags of this base come in (filter.h)
   std::optional<std::uint32_t> sealed_tag_base;
 };
 
@@ -57,7 +56,7 @@ class UdpTransport final : public DatagramTransport, public Whereabouts {
   // Call it before the first send(). `by_rank` has one address for every rank, including this one.
   Status set_peers(std::span<const UdpAddress> by_rank);
 
-  // For a rank that meets its peers one by one (PeerTable::meet).
+  // For a rank that meets its peers one by one: as PeerTable::meet().
   Status meet_peer(Rank peer, const UdpAddress& address) { return peers_.meet(peer, address); }
   Rank peers() const { return peers_.count(); }
 
@@ -80,12 +79,12 @@ class UdpTransport final : public DatagramTransport, public Whereabouts {
   // group.
   Status join_multicast(const UdpAddress& group, Rank self);
 
-  // Returns true if trains go out as one message, except those to peers whose route refuses.
+  // Returns true if trains go out as one message, except to peers whose route cannot segment.
   bool segmentation() const { return sender_.segmentation(); }
 
   std::string_view name() const override { return "udp"; }
   const TransportLimits& limits() const override { return limits_; }
-  // Loopback is memory of the host: datagrams through it arrive as they were sent.
+  // Loopback peers have other limits: what stays in the host's memory arrives as it was sent.
   const TransportLimits& limits_to(Rank peer) const override;
   std::size_t send(std::span<const Train> trains) override { return sender_.send(trains); }
   std::size_t receive(std::span<Received> out) override;

@@ -1,4 +1,5 @@
-// The rdma_cm id of a transport: which device has an address, multicast groups, device removal.
+// The rdma_cm id of a transport. It finds the device that has an address, joins multicast groups,
+// and hears when the device is removed.
 #pragma once
 
 #include <rdma/rdma_cma.h>
@@ -16,7 +17,7 @@ namespace leeway::transport {
 
 class ConnectionManager {
  public:
-  // Makes a manager that is bound to `address`, which must be a port's.
+  // Makes a manager bound to `address`, which must be that of an RDMA port.
   static Result<std::unique_ptr<ConnectionManager>> open(const asio::ip::address& address);
   ~ConnectionManager();
   ConnectionManager(const ConnectionManager&) = delete;

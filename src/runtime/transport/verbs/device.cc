@@ -12,15 +12,15 @@
 namespace leeway::transport {
 namespace {
 
-// Datagrams on their way: 2 MiB at 4,096 bytes each. A repair request should not have to queue
-// behind more.
+// Most datagrams in the send queue: 2 MiB at 4,096 bytes each. A repair request should not have to
+// queue behind more.
 constexpr std::size_t kSendEntries = 512;
 constexpr std::size_t kReceiveEntriesMin = 256;
-// Header and payload of a datagram, and as many pieces again for callers that gather from more
+// Two pieces of a datagram (header and payload), and two more for callers that gather from more
 // places.
 constexpr std::size_t kPieces = 4;
-// Inline sizes, for reports, probes and short datagrams. They are tried in turn, since drivers
-// refuse a size that they do not support.
+// Inline sizes for reports, probes and short datagrams. They are tried in turn, since a driver may
+// refuse a size.
 constexpr std::size_t kInlineSteps[] = {256, 128, 64, 0};
 // The same as the kernel's default for IP datagrams.
 constexpr std::uint8_t kHopLimit = 64;
@@ -190,7 +190,7 @@ Result<AddressHandle> VerbsDevice::route_to(const VerbsAddress& peer, std::size_
   ibv_ah_attr route{};
   route.port_num = port_.port;
   route.dlid = peer.lid;
-  // Within an InfiniBand subnet a LID is enough. The upper half of a GID names the subnet.
+  // The upper half of a GID names the InfiniBand subnet. Within one a LID is enough.
   route.is_global = port_.link == LinkLayer::ethernet ||
                     !std::equal(peer.gid.begin(), peer.gid.begin() + 8, gid_.gid.begin());
   std::memcpy(route.grh.dgid.raw, peer.gid.data(), peer.gid.size());
@@ -206,7 +206,7 @@ Result<VerbsDevice::Group> VerbsDevice::join(const asio::ip::address& group) {
   if (!joined.ok()) return joined.status();
   Group made{AddressHandle(ibv_create_ah(domain_.get(), &joined->route)), joined->queue_key};
   int error = made.route == nullptr ? errno : 0;
-  // Each member's queue pair has one queue key, which must be the group's, too.
+  // A queue pair has only one queue key, so the group must have the same.
   if (error == 0 && made.queue_key != queue_key_) error = EPERM;
   if (error == 0) {
     error = ibv_attach_mcast(queue_pair_.get(), &joined->route.grh.dgid, joined->route.dlid);

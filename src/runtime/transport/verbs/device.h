@@ -1,9 +1,9 @@
 // One UD queue pair on the RDMA port that has a given IP address, and the events of its device.
 //
-// The queue pair lies in a context of our own, and an rdma_cm id bound to the address stands beside
-// it. The id finds the device and the partition, joins multicast groups and hears that the device
-// is removed. It does not own the queue pair, because librdmacm keeps its context open until the
-// process ends: a driver without hot unplug (rdma_rxe) could never finish `rdma link del`.
+// The queue pair is in a context of our own, beside an rdma_cm id that is bound to the address. The
+// id finds the device and the partition, joins multicast groups and hears that the device is
+// removed. It does not own the queue pair, because librdmacm keeps its context open until the
+// process ends. `rdma link del` of a driver without hot unplug (rdma_rxe) would then never finish.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@
 
 namespace leeway::transport {
 
-// Entries of the queues, and how much a send request may hold.
+// Entries of the queues, and limits of a send request.
 struct QueueSizes {
   std::size_t receive_entries = 0;
   std::size_t send_entries = 0;
@@ -31,14 +31,14 @@ struct QueueSizes {
 // `receive_bytes` of full datagrams. Returns nullopt if the device allows too few entries.
 std::optional<QueueSizes> queue_sizes(const VerbsPort& port, std::size_t receive_bytes);
 
-// Returns how many of `entries` receives full datagrams may count on. The rest is for control
+// Returns how many of the receive queue's `entries` are for full datagrams. The rest is for control
 // datagrams and for those that receive() has lent out.
 std::size_t promised_entries(std::size_t entries);
 
 class VerbsDevice {
  public:
-  // Opens the device. Afterwards the queue pair is ready to send and to receive, with nothing
-  // posted. Errors name the remedy.
+  // Opens the device. The queue pair can then send and receive, but no receives are posted yet.
+  // Errors name the remedy.
   static Result<std::unique_ptr<VerbsDevice>> open(const asio::ip::address& address,
                                                    std::size_t receive_bytes);
   ~VerbsDevice();
@@ -52,10 +52,10 @@ class VerbsDevice {
   ibv_cq* send_completions() const { return send_completions_.get(); }
   ibv_cq* receive_completions() const { return receive_completions_.get(); }
 
-  // Handles that become readable when completions that were asked for, or events, have come.
+  // Handles that become readable on events, and on completions that were asked for.
   std::array<int, 3> pollable() const;
-  // Takes the completion events off their channel. Clears the flag of a queue that had an event:
-  // the caller must then ask again for that queue's events.
+  // Takes the completion events off their channel. Clears the flag of a queue that had an event,
+  // because the caller must ask again for the next one.
   void take_completion_events(bool& asked_receive, bool& asked_send);
 
   // Returns why the device can never be used again, or nullptr while it can.
@@ -64,15 +64,15 @@ class VerbsDevice {
   // Returns the handle for sending to a peer. `rank` is for the text of an error.
   Result<AddressHandle> route_to(const VerbsAddress& peer, std::size_t rank) const;
 
-  // Receives the group's datagrams from now on, and makes the way to it. Call it once.
+  // Receives the group's datagrams from now on, and returns the route to it. Call it once.
   struct Group {
     AddressHandle route;
     std::uint32_t queue_key = 0;
   };
   Result<Group> join(const asio::ip::address& group);
 
-  // Call these two in this order, and release everything that others made in the domain in between.
-  // After close_queues() the device neither reads nor writes memory.
+  // Call close_queues(), then release all that others made in the domain, then call close(). After
+  // close_queues() the device neither reads nor writes memory.
   void close_queues();
   void close();
 

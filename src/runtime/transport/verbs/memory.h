@@ -27,7 +27,7 @@ class Arena {
 
   std::byte* data() const { return memory_.get(); }
   std::uint32_t key() const { return region_->lkey; }
-  // Call it when the device is gone. The memory stays.
+  // Ends the registration but keeps the memory. Call it when the device is gone.
   void release() { region_.reset(); }
 
  private:

@@ -9,7 +9,7 @@
 namespace leeway::transport {
 namespace {
 
-// An IPv4 header fills the end of the 40 bytes, and an IPv6 header or GRH fills all of them.
+// An IPv4 header fills the end of the kNetworkHeaderBytes, an IPv6 header or GRH all of them.
 constexpr std::size_t kIpv4Offset = 20;
 constexpr std::size_t kIpv4SourceOffset = kIpv4Offset + 12;
 constexpr std::size_t kGidOffset = 8;

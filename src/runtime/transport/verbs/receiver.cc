@@ -8,8 +8,8 @@ namespace {
 constexpr std::size_t kReceivedAtOnce = 64;
 constexpr std::size_t kCacheLine = 64;
 
-// Batches of nothing but refused datagrams that one receive() looks through before it returns
-// empty-handed, so that a flood cannot keep the caller from its timers.
+// Most batches of nothing but refused datagrams in one receive(), which then returns nothing, so
+// that a flood cannot keep the caller from its timers.
 constexpr int kRefusedBatchesMax = 4;
 
 }  // namespace
@@ -93,7 +93,7 @@ std::size_t VerbsReceiver::hand_out(std::span<Received> out) {
       failure_ = ibv_wc_status_str(completion.status);
       continue;
     }
-    // A completion that is of none of the slots is ignored.
+    // Ignores a completion whose number is no slot's.
     if (completion.wr_id >= entries_ || used_count_ == entries_) continue;
     used_[used_count_++] = static_cast<std::uint32_t>(completion.wr_id);
     if (admit(completion, out[filled])) ++filled;
@@ -102,7 +102,7 @@ std::size_t VerbsReceiver::hand_out(std::span<Received> out) {
   return filled;
 }
 
-// Returns true if the datagram is a peer's, and sets the fields that receive() returns.
+// Fills in `out` and returns true if the datagram is a peer's.
 bool VerbsReceiver::admit(const ibv_wc& completion, Received& out) {
   std::byte* const start = slot(completion.wr_id);
   const std::size_t bytes = completion.byte_len;

@@ -1,8 +1,7 @@
 // The receiving half of the verbs transport: a ring of posted slots, one datagram each.
 //
-// A slot is a network header, which the device writes in front of every datagram, and the datagram.
-// A datagram that receive() hands out lies in its slot until the next receive(), which posts it
-// again.
+// A slot holds a datagram behind its network header, which the device writes. A datagram that
+// receive() hands out stays in its slot until the next receive(), which posts the slot again.
 #pragma once
 
 #include <infiniband/verbs.h>

@@ -12,7 +12,7 @@
 namespace leeway::transport::refusal {
 namespace {
 
-// Ports that a text names before it says "and N more".
+// Most ports that a text names before it says "and N more".
 constexpr std::size_t kPortsNamed = 4;
 
 bool means_permission(int error) {
@@ -23,7 +23,7 @@ std::string name_of(const VerbsPort& port) {
   return port.device + (port.port == 0 ? "" : " port " + std::to_string(port.port));
 }
 
-// "rxe1 port 1 (10.0.0.1)"
+// Returns a text such as "rxe1 port 1 (10.0.0.1)".
 std::string describe(const VerbsPort& port) {
   if (port.error != 0) return name_of(port) + " (" + std::strerror(port.error) + ")";
   for (const VerbsGid& gid : port.gids) {

@@ -16,8 +16,8 @@ namespace leeway::transport::refusal {
 
 Status no_device();
 
-// Returns EACCES if `file` of /dev/infiniband exists and must not be used: the libraries report
-// that as if it were missing. Otherwise returns `error`.
+// Returns EACCES if `file` of /dev/infiniband exists but must not be used, because the libraries
+// report it as missing. Otherwise returns `error`.
 int reason_of(const std::string& file, int error);
 
 // The kernel's connection manager cannot be opened; `error` is errno.
@@ -26,8 +26,8 @@ Status no_connection_manager(int error);
 // The device's file in /dev/infiniband cannot be opened; `error` is errno.
 Status device_closed(const std::string& device, int error);
 
-// No port can be bound to `address`: the port that has it is down, or no port has it (the text
-// names those there are), or none can be opened.
+// No port can be bound to `address`: the port that has it is down, no port has it (the text names
+// the ports there are), or none can be opened.
 Status no_port(const asio::ip::address& address, std::span<const VerbsPort> ports);
 
 // Returns what is wrong with a port that was found: it is down, has no RoCE v2 GID for the address,

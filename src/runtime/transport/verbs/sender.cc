@@ -78,7 +78,7 @@ void VerbsSender::lay_out(const Train& train) {
   trains_[trains_posted_++ % trains_.size()] = {posted_, reads};
 }
 
-// Returns true if the device will read the train's own memory.
+// Returns true if the device will read the train's memory, so that it is borrowed.
 bool VerbsSender::gather(ibv_send_wr& request, SliceCursor& cursor, std::size_t bytes) {
   const std::size_t entry = (request.wr_id - 1) % requests_.size();
   const SliceCursor start = cursor;
@@ -119,7 +119,7 @@ void VerbsSender::post(std::uint64_t first, std::span<const Train> trains) {
   ibv_send_wr* refused = nullptr;
   ++counters_.send_calls;
   if (ibv_post_send(queue_pair_, &request_of(first), &refused) != 0) {
-    // The queue has room, so that is not the cause: the device or the queue pair is gone.
+    // The queue has room, so the device or the queue pair must be gone.
     failure_ = "it takes no datagrams";
     drop(trains);
     return;
@@ -145,8 +145,8 @@ bool VerbsSender::collect() {
   return completed_ > before;
 }
 
-// Drops the oldest trains, as far as the device no longer reads them. Those that remain still have
-// requests in the queue, so the ring needs no more entries than the queue.
+// Counts the oldest trains as settled, up to the first that the device still reads. The others
+// still have requests in the queue, so the ring of trains needs no more entries than the queue.
 void VerbsSender::settle() {
   while (trains_settled_ < trains_posted_) {
     const TrainEnd& oldest = trains_[trains_settled_ % trains_.size()];

@@ -1,9 +1,9 @@
 // The sending half of the verbs transport: trains become chains of send requests.
 //
-// A datagram's pieces are gathered by the device from registered memory. Small datagrams go inline
-// with their request, and what lies in unregistered memory, or in too many pieces, is copied into a
-// slot of our own. One ibv_post_send() takes all trains of a send(); completions are asked for at
-// the end of a train that is read in place and at the end of a chain.
+// The device gathers a datagram's pieces from registered memory. Small datagrams go inline with
+// their request. Those in unregistered memory, or in too many pieces, are copied into slots of our
+// own. One ibv_post_send() takes all trains of a send(); completions are asked for at the end of a
+// train that is read in place and at the end of a chain.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -22,7 +22,7 @@ namespace leeway::transport {
 
 class VerbsSender {
  public:
-  // Where a rank's datagrams go. There is no handle for this rank itself.
+  // Where a rank's datagrams go. The handle of this rank itself is null.
   struct Destination {
     ibv_ah* handle = nullptr;
     std::uint32_t queue_pair = 0;
@@ -49,7 +49,7 @@ class VerbsSender {
   std::size_t borrowed();
 
   // Returns true if the queue was full at the last send(), or the device still reads a train's
-  // memory: then wait() must end at the next completion.
+  // memory. wait() must then end at the next completion.
   bool waits() const { return full_ || trains_settled_ < trains_posted_; }
   // Takes the completions that have come. Returns true if there were any.
   bool collect();

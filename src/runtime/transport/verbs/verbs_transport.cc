@@ -12,12 +12,11 @@
 namespace leeway::transport {
 namespace {
 
-// Number of receive() calls between two checks for events of the device. wait() checks too, but a
-// busy caller may not call it for long. A check is two system calls.
+// Number of receive() calls between two checks for events of the device, which take two system
+// calls. wait() checks too, but a busy caller may go without it for long.
 constexpr unsigned kReceivesBetweenLooks = 64;
 
-// How long datagrams that were just sent, such as farewells, may take to leave before the queue is
-// closed.
+// Time that datagrams sent last, such as farewells, have to leave before the queue is closed.
 constexpr Duration kFarewell = std::chrono::milliseconds(100);
 
 Regions::Calls calls_of(ibv_pd* domain) {
@@ -133,8 +132,7 @@ Status VerbsTransport::register_memory(ByteSpan memory) {
 }
 
 void VerbsTransport::forget_memory(ByteSpan memory) {
-  // Usually the caller's trains are no longer borrowed here. This is for callers that give up on
-  // them.
+  // A caller may give up on borrowed trains, so the device first gets time to read their memory.
   if (sender_->borrowed() > 0) sender_->drain(kFarewell);
   regions_.drop(memory);
 }
@@ -164,8 +162,8 @@ void VerbsTransport::wait(Duration timeout) {
   look_for_failure();
 }
 
-// Asks the device to report arrivals. Returns false if something has come already, or if a half of
-// the transport has failed.
+// Asks the device to report arrivals. Returns false if something has come already, or sending or
+// receiving has failed.
 bool VerbsTransport::ask_for_completions() {
   if (!asked_receive_) asked_receive_ = ibv_req_notify_cq(device_->receive_completions(), 0) == 0;
   if (!asked_send_ && sender_->waits()) {
