@@ -255,7 +255,8 @@ TEST(TcpRendezvous, AClientHearsThatTheStoreMayBeFull) {
   const auto client = *TcpRendezvous::connect(server->address());
   const std::vector<std::byte> value(std::size_t{8} << 20);
   Status status;
-  for (int i = 0; i < 16 && status.ok(); ++i) status = client->put("key" + std::to_string(i), value);
+  for (int i = 0; i < 16 && status.ok(); ++i)
+    status = client->put("key" + std::to_string(i), value);
   ASSERT_FALSE(status.ok());
   EXPECT_NE(std::string(status.c_str()).find("no room for \"key"), std::string::npos)
       << status.c_str();
