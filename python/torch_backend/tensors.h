@@ -12,7 +12,8 @@ namespace leeway::torch_backend {
 // A view of contiguous host memory, of a type that reductions know. Otherwise throws an error that
 // says what to do.
 TensorView reducible(const at::Tensor& tensor, const char* call);
-// The same for calls that only copy. Elements of types that Leeway does not know travel as bytes.
+// A view of contiguous host memory for calls that move elements and do not compute with them.
+// Elements of types that Leeway does not know travel as bytes.
 TensorView copyable(const at::Tensor& tensor);
 
 // Throws unless the tensor is strided, and on the CPU or on CUDA.
@@ -24,18 +25,18 @@ at::Tensor as_real(const at::Tensor& tensor);
 // The host memory that a call works on. It is the tensor's own if possible, else new memory. For
 // CUDA tensors it is pinned, and this thread has waited for the copy.
 //
-// With the tensor's elements, in the order of its strides where it is dense
+// host_memory() holds the tensor's elements, in the order of its strides if it is dense.
 at::Tensor host_memory(const at::Tensor& tensor);
-// With the tensor's elements, in contiguous order
+// host_input() holds the tensor's elements, in contiguous order.
 at::Tensor host_input(const at::Tensor& tensor);
-// For results of the tensor's shape, in contiguous order
+// host_output() has room for results of the tensor's shape, in contiguous order.
 at::Tensor host_output(const at::Tensor& tensor);
-// New memory of this shape and of the tensor's type
+// host_room() is always new memory, of this shape and of the type of `like`.
 at::Tensor host_room(at::IntArrayRef shape, const at::Tensor& like);
 
-// One flat tensor of these tensors' type and total number of elements: with their elements, or
-// uninitialised.
+// Copies these tensors' elements into one flat tensor of their type.
 at::Tensor flattened(const std::vector<at::Tensor>& tensors);
+// Returns an uninitialised flat tensor with room for all elements of these tensors, of their type.
 at::Tensor flat_room(const std::vector<at::Tensor>& like);
 // Copies the elements of `flat` to these tensors, one tensor after the other.
 void unflatten(const at::Tensor& flat, const std::vector<at::Tensor>& tensors);

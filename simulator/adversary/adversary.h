@@ -9,7 +9,8 @@
 
 namespace leeway::sim::adversary {
 
-// Runs the seed. The verdict's `rounds` is the number of calls that ended with the right result.
+// Simulates the job and the attacks that `seed` determines, and judges the run. Verdict::rounds
+// counts the calls that ended with the right result.
 swarm::Verdict judge(std::uint64_t seed);
 
 }  // namespace leeway::sim::adversary

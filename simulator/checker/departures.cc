@@ -159,7 +159,8 @@ void Departures::check_wait(Instant now, Rank rank, const CallLedger& call,
       // An exact call may lack only a confirmation, which cannot be seen from outside, so it counts
       // as incomplete.
       const bool incomplete = overdue || flow.missing() + flow.unsure > 0;
-      // A flow that was cut before its limit was cut by a peer's deadline.
+      // Before `limit`, this rank's own deadline, only a peer's deadline can have ended the call.
+      // So an incomplete flow does not count as lacking then.
       lacks |= incomplete && now >= limit;
       waits |= !early && incomplete;
     }

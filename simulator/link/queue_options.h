@@ -38,9 +38,10 @@ struct QueueOptions {
   std::uint64_t red_max_bytes = 0;
   double red_probability = 1;
 
-  // CoDel (RFC 8289) at the head of the queue, for packets of up to codel_packet_bytes. A target of
-  // 0 turns it off. The RFC recommends a target of 5 ms and an interval of 100 ms. ECN-capable
-  // packets are marked instead of dropped.
+  // CoDel (RFC 8289), which judges packets at the head of the queue. A target of 0 turns it off.
+  // The RFC recommends a target of 5 ms and an interval of 100 ms. ECN-capable packets are marked
+  // instead of dropped. The target is at least the time that the line takes for codel_packet_bytes,
+  // the usual length of a full packet; CoDel judges packets of any length.
   std::int64_t codel_target_ns = 0;
   std::int64_t codel_interval_ns = 100'000'000;
   std::uint32_t codel_packet_bytes = 1500;

@@ -32,7 +32,8 @@ void receive_from(const Rank& rank, ncclComm_t comm, int from, int value) {
   EXPECT_THAT_IT(rank, values[0] == value && values.back() == value, std::to_string(values[0]));
 }
 
-// Rank 0 sends to rank 1, once and then often; other ranks send nothing.
+// Rank 0 sends rank 1 one message, later five. Other ranks send nothing. All ranks make
+// collectives after each series.
 void of_two_ranks(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   for (const int messages : {1, 5}) {
@@ -45,7 +46,8 @@ void of_two_ranks(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// Rank 0 sends in one group, and the last rank receives in single calls. Then all split.
+// Rank 0 sends two messages in one ncclGroup, and the last rank receives them in single calls. Then
+// all ranks split the communicator.
 void grouped_against_single(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   const int last = rank.size - 1;
@@ -69,8 +71,8 @@ void grouped_against_single(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// A pipeline: each rank passes on what it received, so the first and the last rank make half as
-// many calls.
+// A pipeline: each rank passes on what it received. The first rank only sends and the last only
+// receives, so they make half as many calls as the ranks between them.
 void along_a_pipeline(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   for (int batch = 0; batch < 4; ++batch) {
@@ -81,7 +83,8 @@ void along_a_pipeline(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// Between collectives of all ranks, even ranks exchange messages in groups.
+// Messages and collectives take turns. Each rank with an even number sends to the next such rank
+// and receives from the one before, in one ncclGroup. Then all ranks make collectives.
 void between_collectives(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   const int evens = (rank.size + 1) / 2;

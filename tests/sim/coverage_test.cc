@@ -2,9 +2,10 @@
 // protocol in virtual time with fixed seeds: all estimators; links that lose alike, unequally or in
 // bursts; contributions of 1 to 200 packets.
 //
-// The predicted mean square error must be within 10 % of the measured one, and the gradient's mean
-// square within 10 % of the true one. Both comparisons have standard errors below 3 %, so a
-// deviation of twice the tolerance would be seen.
+// A report predicts the mean square error of its result, and estimates the mean square of the true
+// gradient. The measured error must be within 10 % of the prediction. The estimate must be within
+// 10 % of the true mean square. Both ratios have standard errors below 3 %, so a value that is 20 %
+// off fails almost surely.
 #include "checker/coverage.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +46,9 @@ struct Setting {
   Links links = Links::alike;
   std::size_t packets = 4;
   Codec codec = Codec::fp32;
+  // If true, the caller gives a control variate: the gradient with noise.
   bool external_control = false;
+  // If true, rank i has weight 1 + i, else 1.
   bool weighted = false;
 };
 
@@ -189,7 +192,8 @@ constexpr std::array kAllLinks = {Links::alike, Links::unequal, Links::bursts};
 std::vector<Setting> quick() {
   std::vector<Setting> settings;
   for (const Estimator estimator : kEstimators) settings.push_back({estimator, Links::alike});
-  // The first one's weights follow what arrived, the second one's the links' loss rates.
+  // The weights of `ratio` depend on what arrived, those of `horvitz_thompson` on the links' loss
+  // rates.
   for (const Estimator estimator : {Estimator::ratio, Estimator::horvitz_thompson}) {
     settings.push_back({estimator, Links::unequal});
     settings.push_back({estimator, Links::bursts});

@@ -20,7 +20,7 @@ namespace {
 
 using rendezvous::LogLevel;
 
-// Least time for proving paths, even if the meeting took all of join_timeout.
+// Least time for proving that every rank is heard, even if the rendezvous took all of join_timeout.
 constexpr Duration kProofTimeMin = std::chrono::seconds(1);
 
 class Joining {
@@ -41,7 +41,7 @@ class Joining {
   }
   Duration time_left() const { return patience_until(end_); }
   // Returns true if the length of datagrams is measured. With a given size, or with injected
-  // faults, this rank keeps the size that the meeting agreed on.
+  // faults, this rank keeps the size of the rendezvous.
   bool measures_size() const { return options_.datagram_bytes == 0 && !options_.faults.any(); }
   void decide_congestion();
   Status go_where_told();

@@ -39,7 +39,8 @@ class AutomaticCodec {
   // Returns the codec. Requires ready(number). Call in the order of the numbers.
   CodecOptions choose(std::uint64_t number);
 
-  // Adds this rank's contribution to a reduction, or the noise of its result, to the statistics.
+  // Updates the statistics by what this rank contributes to a reduction, or by the noise of the
+  // reduction's result in the `elements_owned` elements that this rank owns.
   void observe(std::span<const float> contribution);
   void observe(const estimate::NoiseEstimate& noise, std::size_t elements_owned);
 
@@ -49,7 +50,8 @@ class AutomaticCodec {
     Request request;
     std::array<double, estimate::LognormalFit::kSums + 4> sums{};
   };
-  // Sums in which each element counts once, so that shards of all ranks count alike.
+  // Sums over the elements that this rank owns. Each element counts once, so that the shards of all
+  // ranks count by their lengths.
   struct NoiseSums {
     double gradient_mean_square = 0.0;
     // Mean square of the contributions, times the share of encoding noise that the result keeps.

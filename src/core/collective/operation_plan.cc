@@ -428,7 +428,8 @@ OperationSpec as_meeting(const OperationSpec& empty) {
   return meeting;
 }
 
-// Makes the meeting an all_reduce of one byte, which has one owner.
+// Turns a meeting (a barrier, or a call without elements) into an all_reduce of one byte. One byte
+// has a single owner, so the ranks meet through this rank.
 OperationSpec as_sum(const OperationSpec& meeting, std::byte* bytes) {
   OperationSpec sum = meeting;
   sum.kind = OperationKind::all_reduce;

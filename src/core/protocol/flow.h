@@ -24,16 +24,19 @@ struct SendFlow {
   schedule::PacketGrid grid;
   schedule::PacketCursor cursor;
   float weight = 1.0f;  // c of our contribution to this receiver (estimators)
-  // The first pass is multicast by the phase's GroupPass. When the flow leaves that pass, `cursor`
-  // goes on from the position of the pass.
+  // If true, the phase's GroupPass multicasts the packets of the first pass. A flow leaves the
+  // GroupPass when all are out, when it settles, or when its receiver holds the others up. `cursor`
+  // then starts at the position that the GroupPass has reached.
   bool grouped = false;
-  bool settled = false;  // the receiver wants no more (or nothing was to be sent)
-  // A report has told whether the receiver, which has settled this flow, used any of its packets.
+  // If true, the receiver wants no more packets, or there was nothing to send.
+  bool settled = false;
+  // If true, the receiver has settled this flow, and a report has told whether it used any packet.
   bool informed = false;
-  bool missed = false;     // the receiver used none; false while not informed
-  bool end_due = false;    // an END waits to be sent
+  // If true, the receiver used no packet. False while not informed.
+  bool missed = false;
+  bool end_due = false;    // if true, an END waits to be sent
   std::uint16_t pass = 0;  // pass being sent, or last sent: 0 first, k = answer to request k
-  bool pass_over = false;  // all packets of `pass` have been handed out
+  bool pass_over = false;  // if true, all packets of `pass` have been handed out
   // The first pass sends a short flow this many times (WIRE 2.12), decided when its first packet is
   // sent. `copies_over` of these copies are complete.
   std::uint32_t copies = 1;
@@ -98,8 +101,8 @@ struct ReceiveFlow {
 
   std::uint32_t packets = 0;  // 0 if there is nothing to receive in this phase
   std::uint32_t tail = 0;     // elements of its last packet
-  // False for a message to receive before its first datagram tells its length. `packets` is then
-  // the most that the receive has room for.
+  // False only for a receive of a message of which no datagram, and so no length, has come yet.
+  // `packets` is then the most for which the receive has room.
   bool sized = true;
   Bitmap arrived;
   std::uint32_t arrived_count = 0;
@@ -108,14 +111,14 @@ struct ReceiveFlow {
   std::uint32_t late = 0;
   // Weight c_i of the contribution; NaN until a datagram came.
   float weight = std::numeric_limits<float>::quiet_NaN();
-  bool finished = false;             // complete, or given up by the delivery class
-  bool abandoned = false;            // the sender has left the operation: nothing more will come
+  bool finished = false;             // if true: complete, or given up by the delivery class
+  bool abandoned = false;            // if true, the sender has left, and no more will come
   Rank cut_by = kNoRank;             // the rank whose deadline made the sender leave
   std::int32_t ended_pass = -1;      // last pass known to be over
   std::uint16_t requested_pass = 0;  // repair requests made
   // The latest request that was made before the first pass was over.
   std::uint16_t early_pass = 0;
-  bool request_due = false;        // a repair request waits to be sent
+  bool request_due = false;        // if true, a repair request waits to be sent
   std::uint32_t request_word = 0;  // first word of the request's next datagram
   std::uint32_t request_end = 0;   // end of the words that the request covers
   // Requests in a row that were not answered; decides the back-off.

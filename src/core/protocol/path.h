@@ -141,9 +141,9 @@ class Path {
     const double loss = std::max(missing_ - overtaken_ / known_, 0.0);
     return loss + 1.5 * std::sqrt(loss * loss_dispersion() / (2.0 * known_));
   }
-  // Variance of the number of losses over its mean. It is 1 where each datagram is lost by itself,
-  // and about twice the mean burst length less one where losses come in bursts. It is also 1 where
-  // datagrams are overtaken, because then the variance does not show bursts.
+  // Variance divided by mean of the number of losses in a stretch of datagrams (LossBursts). It is
+  // 1 if losses are independent, and about 2b - 1 if they come in bursts of b datagrams on average.
+  // If datagrams are overtaken, it is 1 as well, because they look lost until they come.
   double loss_dispersion() const { return overtaken_ > 0.0 ? 1.0 : bursts_.dispersion(); }
   // Number of copies of a control datagram that are sent at once. A lost one costs a time-out, and
   // a copy costs 36 bytes. At 1 % loss, three copies leave one such wait in a million. The number

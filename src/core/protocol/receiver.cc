@@ -273,7 +273,8 @@ void Receiver::wake(Instant now, Round& round, FlowKind kind, Rank peer) {
   }
   // After a time-out without a packet, asks again: a datagram of either side may be lost.
   Instant since = std::max(flow.ask_at, flow.last_arrival);
-  // One report announces all posted receives, so it counts as the latest request of each.
+  // A report announces all posted receives. So for a message of which no pass has ended, sending a
+  // report counts as asking, and the time-out starts anew.
   if (kind == FlowKind::point && flow.ended_pass < 0)
     since = std::max(since, state_.rounds.messages(peer)->reported_at);
   const Instant due = since + link.rtt().timeout(flow.tries);

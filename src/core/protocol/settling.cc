@@ -9,7 +9,7 @@
 namespace leeway::protocol {
 namespace {
 
-// How long after its deadline a stand-in ends if its client has not ended it.
+// How long after its deadline a stand-in ends if the call whose place it holds has not ended it.
 constexpr Duration kStandInPatience = std::chrono::milliseconds(5);
 
 }  // namespace
@@ -214,8 +214,9 @@ void Settling::on_deadline(Instant now, Round& round) {
     if (awaited != kNoRank) tell_failure(round, StatusCode::kDeadlineExceeded, {awaited});
     return end(round);
   }
-  // If no rank is absent, the client of a stand-in knows better which rank it waits for. So it gets
-  // some time to end the stand-in itself. If it does not, it has not begun its call either.
+  // A stand-in holds the place of a call that goes another way. If no rank is absent, only that
+  // call knows which rank it waits for, so it gets kStandInPatience to end the stand-in itself. If
+  // it does not, it still waits for earlier calls and has not begun.
   const Rank absentee = absent(now, state_, round);
   if (round.plan->stands_in && absentee == kNoRank) {
     if (round.plan->tag.delivery != Delivery::Kind::exact) return;

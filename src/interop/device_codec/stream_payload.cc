@@ -69,7 +69,7 @@ StreamPayload::StreamPayload(const Kernels& kernels, const Call& call, Begin beg
   staging_bytes_ = aligned(at + parts * kBoundary);
 }
 
-// ---- what streams are told, inside the user's call ----
+// ---- what is enqueued on streams, inside the user's call ----
 
 template <typename Job>
 JobList<Job> StreamPayload::list_of(List list, const Site& site, device::Word word,
@@ -289,7 +289,7 @@ void StreamPayload::ended(bool ok) {
   site_.signal.finish();
 }
 
-// ---- the functions that the library calls ----
+// ---- chunks to send and chunks received: called while the operation runs ----
 
 EncodedChunk StreamPayload::encoded(const PayloadChunk& chunk) {
   const bool contributes = chunk.half == PayloadHalf::reduce;

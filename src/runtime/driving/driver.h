@@ -96,15 +96,16 @@ class Driver final {
   // operations. Any thread; never blocks for long.
   void ring();
 
-  // Makes this driver, a further lane of the process, send within the share of the link that
-  // `first` has, if `first` is paced. Call it before any channel is opened on this driver.
+  // Makes this driver share the pace of `first`, the driver of the process's first lane: together
+  // they send no more than one driver would. Does nothing if `first` is not paced. Call it before
+  // any channel is opened on this driver.
   void pace_with(Driver& first);
 
   // Sets the observer that hears of this driver from now on; null removes it. Any thread.
   void observe(std::shared_ptr<Observer> observer);
   bool observed();
 
-  // The same as DatagramTransport's functions; any thread.
+  // These call the transport's functions of the same names (DatagramTransport). Any thread.
   Status register_memory(ByteSpan memory);
   void forget_memory(ByteSpan memory);
 
@@ -123,7 +124,7 @@ class Driver final {
     transport::SealedTransport* sealed() { return driver_.layers_.sealed; }
     // Returns null if no peer shares memory.
     transport::MixedTransport* mixed() { return driver_.layers_.mixed; }
-    // The same as DatagramTransport's function, for a slot.
+    // Returns DatagramTransport::limits_to() of the slot.
     const TransportLimits& limits_to(Rank slot) { return driver_.transport_->limits_to(slot); }
     // Hands datagrams in and out once, without blocking.
     void pump() { driver_.step(steady_now()); }

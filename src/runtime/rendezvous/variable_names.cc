@@ -99,8 +99,8 @@ bool is_word(std::string_view word, std::string_view meant) {
   return word == meant || (meant.size() >= kLongWord && typos_between(word, meant) == 1);
 }
 
-// Returns true if one of `words`, such as SECRET in LEEWAY_SECRET_KEY_PATH, is in `meant`, a
-// protecting variable.
+// Returns true if one of `words`, such as SECRET in LEEWAY_SECRET_KEY_PATH, is in `meant`,
+// which is one of kProtectingVariables.
 bool names_protection(const std::vector<std::string_view>& words, const char* meant) {
   const std::vector<std::string_view> theirs = words_of(meant);
   return std::ranges::any_of(words, [&](std::string_view word) {
@@ -109,8 +109,11 @@ bool names_protection(const std::vector<std::string_view>& words, const char* me
   });
 }
 
-// Returns the variable that `name` probably means, or null. A protecting variable that shares a
-// word with `name` comes before any that is two typos away: missing it would leave the group open.
+// Returns the variable that `name` probably means, or null. The first of these counts:
+//   1. a variable at most one typo away
+//   2. one of kProtectingVariables that shares a word with `name` (is_word())
+//   3. a variable two typos away, if is_slip()
+// 2 precedes 3 because strangers could join the group if such a misspelt variable went unnoticed.
 const char* nearest_to(const std::string& name) {
   const auto typos_in = [&](const char* meant) { return typos_between(name, meant); };
   const std::vector<const char*> all = meaningful_names();
@@ -133,8 +136,8 @@ bool is_set(const char* const* environment, std::string_view name) {
   return false;
 }
 
-// Returns the variable if it is odd. A name with the right prefix is odd if nobody reads it. A name
-// with a typo in the prefix is odd only if it is near a known one.
+// Returns the variable if it is odd. A name that begins with LEEWAY_ is odd if nobody reads it. If
+// that prefix has a typo, the name is odd only if it looks like a misspelt known one.
 std::optional<OddVariable> judge(std::string_view name) {
   if (name.size() > kNameMax || name.size() < kPrefix.size()) return std::nullopt;
   const std::string folded = upper(name);

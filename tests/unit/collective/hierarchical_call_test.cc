@@ -197,8 +197,8 @@ TEST_P(Estimators, AreUnbiasedOverSites) {
       contributors += report.contributors.mean;
     }
   }
-  // With symmetric_ratio an owner also drops its own contribution. If it has none at all, the
-  // result is 0.
+  // With symmetric_ratio an owner drops its own contribution with chance kLoss, as links drop those
+  // of the other two sites. If all three are lost (chance kLoss^3), the result is 0.
   const bool loses_own = GetParam() == Estimator::symmetric_ratio;
   const double bias = loses_own ? -truth * kLoss * kLoss * kLoss : 0.0;
   const double mean = sum / kCalls;

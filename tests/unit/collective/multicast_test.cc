@@ -233,9 +233,10 @@ TEST_F(Multicast, AReportOfWhatWasNeverSentIsRefused) {
   EXPECT_EQ(counters(0).refused_report, 1u);
 }
 
-// A rank's report that it has opened a broadcast is lost. The rank hears the end of a pass that is
-// multicast for others, so from then on it only asks for repair. Its request must open the sender's
-// ready gate (WIRE 5.5); otherwise three of 300 seeds waited for their deadline.
+// A rank reports that it has opened a broadcast, and this report may be lost. If the rank then
+// hears the end of a pass that was multicast for others, it sends only repair requests from then
+// on. Such a request must open the sender's ready gate (WIRE 5.5). Without this rule, three of 300
+// seeds waited until their deadline.
 TEST(MulticastUnderFaults, NothingWaitsForItsDeadline) {
   for (std::uint64_t seed = 1; seed <= testing::seeds(40, 300); ++seed) {
     GroupOptions options{.size = kRanks, .datagram_bytes = 1024, .multicast = true};
@@ -259,9 +260,9 @@ TEST(MulticastUnderFaults, NothingWaitsForItsDeadline) {
   }
 }
 
-// Ranks also stop for a while here. A rank may hear all packets that are multicast for others, and
-// be done although its report is lost, so that the owner does not know that it has opened the call.
-// Owners once waited for such a rank until the deadline, in 13 of 9,000 seeds (first 268 and 313).
+// Here ranks also stop for a while. A rank may get all packets from what is multicast for others,
+// and finish. If its report is lost, the owner does not know that the rank has opened the call.
+// Owners once waited for such a rank until the deadline, in 13 of 9,000 seeds (268, 313 and later).
 TEST(MulticastUnderFaults, NorForARankThatWasDoneBeforeItWasKnownToBeThere) {
   constexpr std::array<std::size_t, 7> kSizes = {1, 250, 251, 1000, 1500, 4096, 16'384};
   constexpr std::array kKinds = {OperationKind::broadcast, OperationKind::all_gather,

@@ -57,9 +57,12 @@ struct Setting {
   Estimator estimator;
   std::uint32_t ranks;
   double loss;
+  // If true, the caller gives a control variate.
   bool external_control = false;
+  // If true, ranks have the weights in kWeights, else 1.
   bool weighted = false;
-  // Rank i's link loses 2 i / N times `loss`, which keeps the mean over links.
+  // If true, the link from rank i loses 2 i / N times `loss`, else `loss`. The mean over links is
+  // `loss` in both cases, since rank 0 is the owner and needs no link.
   bool unequal = false;
   std::uint32_t packets = 256;
   std::uint32_t burst = 1;  // packets lost in a row
@@ -102,11 +105,12 @@ constexpr std::uint32_t kPacketElements = 4;
 
 // Values measured in one operation.
 struct Outcome {
-  double result = 0.0;          // mean squares over all elements: result,
-  double contribution = 0.0;    // one contribution,
-  double control = 0.0;         // contribution - control variate,
-  double loss_error = 0.0;      // result without quantisation - gain * mean contribution,
-  double encoding_error = 0.0;  // and the change by quantisation
+  // Mean squares over all elements:
+  double result = 0.0;          // of the result
+  double contribution = 0.0;    // of one contribution
+  double control = 0.0;         // of contribution - control variate
+  double loss_error = 0.0;      // of result without quantisation - gain * mean contribution
+  double encoding_error = 0.0;  // of the change by quantisation
   double gain = 1.0;
   WeightMoments weights;
 };

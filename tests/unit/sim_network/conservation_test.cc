@@ -88,7 +88,7 @@ void expect_conserved(World& world) {
   }
 }
 
-// Expects the observer's steps to give the same counts.
+// Expects that the packet steps that the observer was told of add up to the network's counters.
 void expect_told(const World& world) {
   const NetworkCounters& all = world.network->counters();
   EXPECT_EQ(world.count(PacketStep::sent), sum(all.sent));
