@@ -69,8 +69,10 @@ class LedgerBook {
   void on_lost(Rank from, Rank to, const wire::DataHeader& header);
 
   // Takes back the last `copies` copies of the latest batch that belong to the open call of `rank`.
-  // The call had ended before the engine read them. Returns false if fewer can be taken back.
-  bool take_back(Rank rank, std::uint64_t copies);
+  // The call had ended before the engine read them. Returns false if fewer can be taken back. The
+  // first packet of the batch is taken back only if the call `failed`: then the call may have ended
+  // as it was submitted, before the batch came.
+  bool take_back(Rank rank, std::uint64_t copies, bool failed = false);
 
  private:
   struct BatchItem {

@@ -296,7 +296,7 @@ void LedgerBook::on_lost(Rank from, Rank to, const wire::DataHeader& header) {
 
 // ---- the batch ----------------------------------------------------------------------------------
 
-bool LedgerBook::take_back(Rank rank, std::uint64_t copies) {
+bool LedgerBook::take_back(Rank rank, std::uint64_t copies, bool failed) {
   CallLedger* const call = open_call(rank);
   std::vector<BatchItem>& items = ranks_[rank].items;
   for (; copies > 0 && !items.empty(); items.pop_back()) {
@@ -306,7 +306,7 @@ bool LedgerBook::take_back(Rank rank, std::uint64_t copies) {
     // The header of a batch's first packet may itself end the call, before the engine uses the
     // packet. A packet that must count cannot end the call that way, so the engine has used it and
     // it stays.
-    if (item.opens && item.first && !item.late && !item.parity) return false;
+    if (item.opens && item.first && !item.late && !item.parity && !failed) return false;
     if (item.parity) {
       flow.ended &= !item.ended;
       if (item.first) {

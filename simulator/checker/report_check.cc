@@ -58,7 +58,7 @@ void ReportCheck::on_damaged(Rank from, Rank to) {
 void ReportCheck::on_done(Instant now, Rank rank, const CallLedger& call,
                           const CallResult& result) {
   if (!call.ranks[rank].opened) return check_unopened(now, rank, call, result);
-  take_back_unread(rank, call, *result.report);
+  take_back_unread(rank, call, result);
   for (const PeerReport& row : result.report->peers) check_row(now, rank, call, row);
   check_sums(now, rank, call, result);
   if (!has_result(result)) return;
@@ -87,16 +87,15 @@ void ReportCheck::check_unopened(Instant now, Rank rank, const CallLedger& call,
 
 // Takes copies out of the ledger until it has as many as the report. The call may have ended in the
 // middle of a batch, and then the engine has not read the rest of the batch.
-void ReportCheck::take_back_unread(Rank rank, const CallLedger& call,
-                                   const CollectiveReport& report) {
+void ReportCheck::take_back_unread(Rank rank, const CallLedger& call, const CallResult& result) {
   std::uint64_t seen = 0;
   std::uint64_t told = 0;
-  for (const PeerReport& row : report.peers) {
+  for (const PeerReport& row : result.report->peers) {
     const Seen of_peer = seen_of(call.ranks[rank], row.rank);
     seen += of_peer.copies - unfollowed(of_peer, row);
     told += row.arrived + row.duplicate + row.late;
   }
-  if (told < seen) (void)book_.take_back(rank, seen - told);
+  if (told < seen) (void)book_.take_back(rank, seen - told, !result.status.ok());
 }
 
 void ReportCheck::check_row(Instant now, Rank rank, const CallLedger& call, const PeerReport& row) {

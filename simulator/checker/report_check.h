@@ -32,7 +32,7 @@ class ReportCheck {
   void on_done(Instant now, Rank rank, const CallLedger& call, const CallResult& result);
 
  private:
-  void take_back_unread(Rank rank, const CallLedger& call, const CollectiveReport& report);
+  void take_back_unread(Rank rank, const CallLedger& call, const CallResult& result);
   void check_unopened(Instant now, Rank rank, const CallLedger& call, const CallResult& result);
   void check_row(Instant now, Rank rank, const CallLedger& call, const PeerReport& row);
   void check_sums(Instant now, Rank rank, const CallLedger& call, const CallResult& result);
