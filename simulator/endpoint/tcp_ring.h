@@ -8,9 +8,9 @@
 // the error names the neighbour for which it waits. The connections of the failed rank are then
 // torn down. The next call that needs them establishes new ones without a handshake.
 //
-// Of the scenario it uses ranks, operation.delivery.deadline_ms and operation.datagram_bytes
-// (packets are as long as the core's). It draws no random numbers. Segments are Traffic::data,
-// acknowledgements and notices Traffic::control.
+// The ring reads three fields of the scenario: ranks, operation.delivery.deadline_ms and
+// operation.datagram_bytes (packets are as long as the core's). It draws no random numbers.
+// Segments are Traffic::data, acknowledgements and notices Traffic::control.
 #pragma once
 
 #include <array>

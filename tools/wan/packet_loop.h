@@ -2,8 +2,8 @@
 //
 // A pass delivers the packets that are due, then reads a batch from each device in turn until all
 // are empty. If a pass found packets, the loop rests for a grain of time; otherwise it sleeps until
-// a device has some or a packet is due. A train of any length costs one system call at either end.
-// Nothing is allocated for it.
+// a device has some or a packet is due. A train of any length costs one system call at either end,
+// and no allocation.
 #pragma once
 
 #include <poll.h>

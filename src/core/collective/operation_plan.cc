@@ -472,7 +472,7 @@ Status check_flow_lengths(const OperationSpec& spec, const protocol::EndpointCon
   if (config.size == 1 || elements <= limits::kFlowPacketsMax) return Status();
   const std::size_t payload_bytes = config.datagram_bytes - wire::kDataHeaderBytes;
   for (CodecOptions codec : {spec.options.codec, spread_codec_of(spec)}) {
-    // Of the formats that `automatic` may choose, this has the fewest elements in a packet.
+    // fp32 has the fewest elements in a packet of all formats that `automatic` may choose.
     if (codec.codec == Codec::automatic) codec = Codec::fp32;
     const std::size_t fitting =
         codec::format_of(codec, dtype_of(spec), purpose_of(spec)).elements_for(payload_bytes);

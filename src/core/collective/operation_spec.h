@@ -31,8 +31,8 @@ struct OperationSpec {
   Rank peer = kNoRank;  // root, or the other side of send/recv
   CollectiveOptions options;
   BroadcastLedger* ledger = nullptr;  // replica_broadcast only; must outlive the operation
-  // False only in the simulator: then tensors have a size and no memory, and nothing is staged,
-  // summed or encoded. Datagrams have the same lengths and times as with contents.
+  // Tensors have memory. The simulator may clear this: tensors then have only a size, and the
+  // operation stages, sums and encodes nothing. Lengths and times of datagrams are the same.
   bool contents = true;
   // Uneven blocks: of the input in reduce_scatter and all_to_all, of the output in all_gather and
   // all_to_all.

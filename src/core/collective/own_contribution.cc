@@ -78,8 +78,8 @@ void OwnContribution::add_residual(Rank owner) {
   const auto owed = half().residual.subspan(shard.offset, shard.count);
   auto* values = reinterpret_cast<float*>(copied_input_.data()) + shard.offset;
   for (std::size_t i = 0; i < owed.size(); ++i) values[i] += owed[i];
-  // Nothing is lost of values that are not encoded (our own shard, or an identity format), so no
-  // residual is left.
+  // Values that are not encoded (our own shard, or an identity format) lose nothing, so no residual
+  // is left.
   if (owner == plan_->self || half().format.identity()) std::fill(owed.begin(), owed.end(), 0.0f);
 }
 

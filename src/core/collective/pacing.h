@@ -1,7 +1,7 @@
 // Paces all that a process sends: tells the uplink (congestion/uplink.h) what leaves on each path
 // and what reports say of it. Also tells peers how many datagrams this host's socket dropped.
 //
-// Nothing is paced before begin(). Until then uplink() is null, so a node only compares a pointer.
+// Pacing starts with begin(). Until then uplink() is null, so a node only compares a pointer.
 #pragma once
 
 #include <functional>

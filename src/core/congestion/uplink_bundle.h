@@ -135,8 +135,8 @@ class UplinkBundle {
     bool near = false;  // does not pass the bottleneck: data on this link is not paced
     // The link passes the bottleneck although its peer is near. Only begin_anew() resets this.
     bool lossy = false;
-    // Of a near peer, since its losses were last judged: datagrams that reports cover, and those
-    // lost.
+    // Datagrams of a near peer that reports cover, and that were lost, since its losses were last
+    // judged.
     std::uint32_t near_covered = 0;
     std::uint32_t near_lost = 0;
     Duration queueing{0};  // in the latest report
@@ -184,7 +184,7 @@ class UplinkBundle {
   void spend(Instant now, std::size_t bytes);
   void take_pace();
 
-  // As many unanswered questions count as silence. Fewer may have been lost by chance.
+  // Number of unanswered questions that count as silence. Fewer may have been lost by chance.
   static constexpr int kAsksMax = 3;
 
   std::unique_ptr<Controller> controller_;

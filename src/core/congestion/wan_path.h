@@ -68,7 +68,8 @@ class WanPath {
   // The target is at least this many standard deviations of the jitter, because single delays among
   // thousands are that far above the least one.
   static constexpr double kJitters = 6;
-  // The same once packets have overflowed, as delay is then more likely a queue shared with others.
+  // Standard deviations in place of kJitters once packets have overflowed a queue, because delay is
+  // then more likely a queue shared with others.
   static constexpr double kJittersOverflown = 4;
   static constexpr double kOwnPackets = 1.5;       // our own batch of packets is a queue by itself
   static constexpr double kTrainsMost = 1.0 / 80;  // fraction of the round trip

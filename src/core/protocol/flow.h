@@ -48,8 +48,8 @@ struct SendFlow {
   // probe (Sender::ask_gated()).
   Instant end_at = Instant::infinite_future();
   std::uint32_t end_tries = 0;
-  // Packets of the first pass that have left. Until the pass is over, only these are sent again.
-  // None are if the bitmap has size 0.
+  // Packets of the first pass that have left. Until the pass is over, only these are sent again. If
+  // the bitmap has size 0, no packet is sent again until then.
   Bitmap left;
   std::uint16_t aside = 0;  // request that is answered within the first pass
   Bitmap wanted;            // packets asked for again
@@ -101,7 +101,7 @@ struct ReceiveFlow {
 
   std::uint32_t packets = 0;  // 0 if there is nothing to receive in this phase
   std::uint32_t tail = 0;     // elements of its last packet
-  // False only for a receive of a message of which no datagram, and so no length, has come yet.
+  // The flow's length is known. A receive of a message knows it from the first datagram on.
   // `packets` is then the most for which the receive has room.
   bool sized = true;
   Bitmap arrived;

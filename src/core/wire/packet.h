@@ -158,8 +158,8 @@ struct OpenRound {
   bool reduce_settled = false;    // the reporter needs no more from *you* in this phase
   bool spread_settled = false;    // likewise; (point to point) of the message
   std::uint32_t message_tag = 0;  // (point to point) the caller's tag
-  // Of a message only operation, dtype, codec, codec_settings and count are sent. A send's count is
-  // its length, a receive's is the longest message that it takes.
+  // An entry of a message carries only operation, dtype, codec, codec_settings and count. A send's
+  // count is its length, a receive's is the longest message that it takes.
   OperationTag tag;
   // For a collective: why it failed at the reporter, or kOk if it is open. For a message to you
   // that the reporter gave up: kDeadlineExceeded after its deadline, or kMismatch (WIRE 3.17).

@@ -60,7 +60,7 @@ inline constexpr unsigned kContributionsMax = 64;
 // sum = ((w0 x0 + w1 x1) + w2 x2) + ..., in float32 and in this order, each product and each sum
 // rounded; the elements are rounded to their type once.
 struct SumJob {
-  // What becomes of a packet to which nothing is added: zeros, or its present elements stay.
+  // A packet to which nothing is added becomes zeros, or keeps its present elements.
   enum class Absent : std::uint8_t { zeros, stays };
 
   Packets packets;

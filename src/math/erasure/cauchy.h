@@ -40,7 +40,7 @@ class Recovery {
   void invert(std::span<const std::uint8_t> rows);
   void make_matrix(std::size_t packets, std::span<const std::uint8_t> rows);
 
-  // Of all matrices below, a row belongs to one missing packet or to its parity.
+  // A row of each matrix below belongs to one missing packet or to its parity.
   std::size_t missing_ = 0;
   std::array<std::uint8_t, kRows> missing_at_;
   std::array<std::uint8_t, kRows * kRows> inverse_;

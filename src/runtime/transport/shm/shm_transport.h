@@ -5,8 +5,9 @@
 // to a reader that does not move for kStall are lost, as in a network, so that a stopped or killed
 // process does not hold up other peers.
 //
-// Nothing here wakes a process, so wait() only naps. A transport that can reach the peers otherwise
-// (transport/mixed) calls begin_sleep(), sleeps itself, and rings the peers that poll_bell() names.
+// This transport cannot wake a process, so wait() only naps. A transport that can reach the peers
+// otherwise (transport/mixed) calls begin_sleep(), sleeps itself, and rings the peers that
+// poll_bell() names.
 #pragma once
 
 #include <functional>
