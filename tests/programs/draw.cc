@@ -53,6 +53,13 @@ Program frame(std::uint64_t seed, const Limits& limits) {
 // A second more than the lateness that judge.cc allows.
 constexpr std::uint32_t kLateUs = 4'000'000;
 
+// Well over the 64 time-outs for which a destructor lets calls end, and well below the 4 s for
+// which it serves its peers at least.
+constexpr std::uint32_t kLongPastPatienceUs = 600'000;
+
+// More messages than a receiver keeps that has not asked for them (limits::kEarlySlotsPerPeer).
+constexpr int kLetters = 12;
+
 class Maker {
  public:
   Maker(const Program& frame, const Limits& limits)
@@ -98,6 +105,7 @@ class Maker {
       if (rude && i == length / 2) disturb();
       if (leaves() && i == length / 2) leave();
     }
+    if (says_farewell()) farewell();
     return std::move(program_);
   }
 
@@ -252,7 +260,50 @@ class Maker {
     if (nccl() && one.type == DataType::boolean) one.type = DataType::u8;
     const int length = several ? dice_.between(1, 5) : 1;
     for (int i = 0; i < length; ++i) one.messages.push_back(envelope(comm, several));
+    const bool unlike = !several && !nccl() && !limits_.cut && !at(comm).disturbed &&
+                        one.messages[0].count > 0 && dice_.one_in(limits_.differing ? 4 : 40);
+    if (unlike) {
+      one.type = DataType::f32;
+      one.messages[0].unlike = true;
+    }
     add(std::move(one));
+  }
+
+  // Sends that are done when they have been copied, and then the communicator's end, while a
+  // collective waits for the receiver, which is late. The sends must arrive.
+  bool says_farewell() const {
+    return !limits_.cut && program_.front != Front::nccl && program_.seed % 64 == 5 &&
+           !comms_[0].disturbed;
+  }
+  void farewell() {
+    const int size = program_.ranks;
+    Step part = step(Kind::split, 0);
+    part.made = static_cast<int>(comms_.size());
+    part.colors.assign(static_cast<std::size_t>(size), 0);
+    part.keys.assign(static_cast<std::size_t>(size), 0);
+    comms_.push_back({at(0).members, true, false, -1, 100});
+    const int comm = part.made;
+    add(std::move(part));
+    const int from = static_cast<int>(dice_.below(static_cast<std::size_t>(size)));
+    const int to = (from + dice_.between(1, size - 1)) % size;
+    Step late = step(Kind::pause, comm);
+    late.who = 1u << to;
+    late.after_us = kLongPastPatienceUs;
+    add(std::move(late));
+    Step meet = step(Kind::barrier, comm);
+    meet.may_fail = true;
+    for (Way& way : meet.ways) way = {Way::How::waited, 20};
+    add(std::move(meet));
+    for (int i = 0; i < kLetters; ++i) {
+      Step letter = step(Kind::message, comm);
+      letter.type = DataType::f32;
+      letter.ways = {};
+      letter.messages = {{.from = from, .to = to, .count = 1 + dice_.below(100)}};
+      add(std::move(letter));
+    }
+    Step end = step(Kind::destroy, comm);
+    end.who = 0xFF;
+    add(std::move(end));
   }
 
   void wrong() {

@@ -221,6 +221,18 @@ std::string Player::odd_difference(const Underway& one, const Outcome& outcome) 
   return odd.empty() ? odd : what + odd;
 }
 
+// Describes what is wrong with the outcome of a message that is received as another type. Both
+// sides must fail, but for a send that is done when it has been copied.
+std::string Player::odd_unlike(const Underway& one, const Outcome& outcome) const {
+  const Envelope& letter = one.step->messages[0];
+  constexpr std::size_t kCopiedBytesMax = std::size_t{64} << 10;  // communicator.h
+  const bool may_be_done =
+      letter.from == one.rank && letter.count * size_of(one.step->type) <= kCopiedBytesMax;
+  if (outcome.ok()) return may_be_done ? "" : "it differs in type, and is ok";
+  if (outcome.status().code() == StatusCode::kMismatch) return {};
+  return std::string("it differs in type, and ") + outcome.status().c_str();
+}
+
 bool Player::judge(Underway& one, const Outcome& outcome) {
   const Step& step = *one.step;
   at_ = std::max(at_, one.number);
@@ -239,6 +251,8 @@ bool Player::judge(Underway& one, const Outcome& outcome) {
   std::string odd;
   if (step.kind == Kind::mismatch) {
     odd = odd_difference(one, outcome);
+  } else if (step.kind == Kind::message && step.messages[0].unlike) {
+    odd = odd_unlike(one, outcome);
   } else if (!outcome.ok()) {
     odd = odd_failure(one, outcome.status());
   } else {

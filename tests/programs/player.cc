@@ -370,7 +370,7 @@ bool Player::call(const Step& step, int rank, int size) {
         Buffer& part = one->parts.emplace_back(room * element, shift);
         one->envelopes.push_back(i);
         call.messages.push_back(
-            Message::recv({part.data(), room, step.type},
+            Message::recv({part.data(), room, letter.unlike ? kUnlike : step.type},
                           letter.any ? kAnyRank : static_cast<Rank>(letter.from), letter.tag));
       }
     }

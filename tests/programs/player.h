@@ -45,6 +45,7 @@ class Player {
   std::string odd_failure(const Underway& one, const Status& status) const;
   std::string odd_success(const Underway& one, const CollectiveReport& report);
   std::string odd_difference(const Underway& one, const Outcome& outcome) const;
+  std::string odd_unlike(const Underway& one, const Outcome& outcome) const;
   std::string odd_messages(Underway& one, const CollectiveReport& report) const;
   unsigned gone_from(int comm) const;
   void go_from(int comm);

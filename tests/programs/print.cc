@@ -114,7 +114,9 @@ std::string call_text(const Step& step, int rank, int size, bool async) {
         return format("send%s(%s, %d, %s)", form, view(step, one.count).c_str(), one.to,
                       tagged.c_str());
       if (one.to != rank) return {};
-      return format("recv%s(%s, %s, %s)", form, view(step, one.count + one.spare).c_str(),
+      Step received = step;
+      if (one.unlike) received.type = kUnlike;
+      return format("recv%s(%s, %s, %s)", form, view(received, one.count + one.spare).c_str(),
                     one.any ? "kAnyRank" : std::to_string(one.from).c_str(), tagged.c_str());
     }
     case Kind::exchange: {

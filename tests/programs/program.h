@@ -94,6 +94,8 @@ struct Envelope {
   std::size_t spare = 0;  // elements that the receive has room for beyond those
   std::uint32_t tag = 0;
   bool any = false;  // received from kAnyRank; then no other rank sends with the tag
+  // The receive has another type of the same size, and fails. A message step of float32 only.
+  bool unlike = false;
 
   bool operator==(const Envelope&) const = default;
 };
@@ -153,6 +155,9 @@ struct Step {
   bool is_lossy() const { return is_reduction(kind) && delivery != Delivery::Kind::exact; }
   bool operator==(const Step&) const = default;
 };
+
+// The type of an unlike receive.
+inline constexpr DataType kUnlike = DataType::i32;
 
 // Returns a rank's call in a mismatch step. `among`: the rank is one of those that differ.
 Step differing(const Step& step, bool among);
