@@ -97,7 +97,7 @@ struct EndpointCounters {
 };
 
 struct EndpointState {
-  EndpointState(const EndpointConfig& config, std::span<Path* const> paths);
+  EndpointState(const EndpointConfig& settings, std::span<Path* const> paths);
   EndpointState(const EndpointState&) = delete;
   EndpointState& operator=(const EndpointState&) = delete;
 

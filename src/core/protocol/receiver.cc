@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/contracts.h"
+#include "protocol/awaited.h"
 #include "protocol/mismatch.h"
 
 namespace leeway::protocol {
