@@ -18,8 +18,8 @@ int fail(const leeway::Status& status) {
 }  // namespace
 
 int main() {
-  // Which rank is this, how many are there, and where do they meet? LEEWAY_RANK, LEEWAY_WORLD_SIZE
-  // and LEEWAY_RENDEZVOUS say so. Under torchrun, mpirun or srun the launcher's variables do.
+  // Reads which rank this is, how many ranks there are, and where they meet: from LEEWAY_RANK,
+  // LEEWAY_WORLD_SIZE and LEEWAY_RENDEZVOUS, or from the variables of torchrun, mpirun or srun.
   auto options = leeway::Options::from_environment();
   if (!options.ok()) return fail(options.status());
 

@@ -23,7 +23,8 @@ int main(void) {
   float* gradient = malloc(kCount * sizeof *gradient);
   if (gradient == NULL) return EXIT_FAILURE;
 
-  // Which rank is this, how many are there, and where do they meet? Launchers say so.
+  // The options are this process's rank, the number of ranks and their meeting place. Launchers set
+  // them in the environment.
   leeway_status status =
       leeway_options_from_environment(&options, LEEWAY_MEMBERSHIP_FROM_ENVIRONMENT);
   if (status == LEEWAY_OK) status = leeway_create(&options, &communicator);
@@ -34,10 +35,10 @@ int main(void) {
 
   lossy.op = LEEWAY_AVG;
   lossy.delivery = LEEWAY_BEST_EFFORT;
-  lossy.deadline_ns = 10000000000;  // at the latest; milliseconds are usual
+  lossy.deadline_ns = 10000000000;  // 10 s at the latest; milliseconds are usual
   const leeway_const_tensor input = {gradient, kCount, LEEWAY_F32};
   const leeway_tensor output = {gradient, kCount, LEEWAY_F32};
-  // In the background: this thread is free to compute until it waits.
+  // The all-reduce runs in the background: this thread is free to compute until it waits.
   status = leeway_all_reduce_async(communicator, input, output, &lossy, &work);
   if (status == LEEWAY_OK) status = leeway_work_wait(work, report);
   if (status == LEEWAY_OK) status = leeway_report_get(report, &summary);

@@ -1,8 +1,8 @@
 // A step that does not wait for its slowest rank (DropCompute).
 //
 // Each rank plans eight micro-batches a step. A rank that has computed for longer than the
-// threshold joins the reduction with those it has. Weights make the result the mean over all
-// micro-batches that were completed anywhere, so it stays unbiased.
+// threshold joins the reduction with the micro-batches that it has completed. Weights make the
+// result the mean over all micro-batches that were completed on any rank, so it stays unbiased.
 //
 //   ./run_ranks 4 build/compute_budget
 #include <leeway/leeway.h>
@@ -40,7 +40,7 @@ int main() {
   if (!made.ok()) return fail(made.status());
   leeway::ComputeBudget& budget = **made;
 
-  // The last rank is slow: eight of its micro-batches take 320 ms, those of others 8 ms.
+  // The last rank is slow: its eight micro-batches take 320 ms. Those of each other rank take 8 ms.
   const bool slow = communicator.rank() == communicator.size() - 1;
   const auto micro_batch_time = slow ? 40ms : 1ms;
 

@@ -1,5 +1,6 @@
-// A transport of your own: UDP at ports that you choose, because of a firewall, say. A transport
-// moves datagrams and may lose some. Order, repair and time are Leeway's affair (transport.h).
+// Shows a transport of your own: UDP at ports that you choose, for instance because of a firewall.
+// A transport moves datagrams and may lose some. Leeway restores order and repairs losses
+// (transport.h).
 //
 //   ./run_ranks 4 build/custom_transport
 #include <leeway/leeway.h>

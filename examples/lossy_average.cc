@@ -42,14 +42,14 @@ int main() {
   std::vector<float> gradient(1'000'000, static_cast<float>(communicator.rank() + 1));
   const leeway::CollectiveOptions lossy{
       .op = leeway::ReduceOp::avg,
-      .delivery = leeway::best_effort(10s),             // at the latest; milliseconds are usual
+      .delivery = leeway::best_effort(10s),             // a deadline; milliseconds are usual
       .estimator = leeway::Estimator::symmetric_ratio,  // unbiased where all links lose alike
   };
   auto report = communicator.all_reduce(std::span(gradient), lossy);
   if (!report.ok()) return fail(report.status());
 
-  // `gradient` now holds the same estimate on all ranks. The report says what it is made of: the
-  // contributions that arrived, and the result, whose lost packets are sent again.
+  // `gradient` now holds the same estimate on all ranks. The report counts the packets from each
+  // peer: its contributions, and its part of the result, whose lost packets are sent again.
   std::printf("rank %d: mean %.3f (true %.3f), %.1f %% of the packets missing\n",
               communicator.rank(), mean(gradient), true_mean, 100 * report->loss_first_pass);
   for (const leeway::PeerReport& peer : report->peers) {

@@ -55,7 +55,8 @@ int main() {
   std::normal_distribution<float> noise(0.0f, 1.0f);
 
   for (int step = 0; step < 60; ++step) {
-    // This stands for forward and backward: the way to the target, seen through noisy data.
+    // This stands for the forward and backward passes. The gradient is the distance to the target
+    // plus noise, as noisy data would give it.
     for (std::size_t i = 0; i < gradient.size(); ++i)
       gradient[i] = parameters[i] - target(i) + noise(random);
 
@@ -67,7 +68,7 @@ int main() {
     if (auto sent = replica.broadcast_parameters(); !sent.ok()) return fail(sent.status());
   }
 
-  // Before evaluation or a checkpoint: all ranks get the owners' values, exactly.
+  // All ranks get the owners' exact values, as is needed before evaluation or a checkpoint.
   if (auto exact = replica.synchronize(); !exact.ok()) return fail(exact.status());
   std::printf("rank %d: distance %.3f, broadcasts lost %.1f %%, oldest value %u steps\n",
               communicator.rank(), distance(parameters), 100 * replica.drift().loss,

@@ -1,9 +1,9 @@
-// A program that mpirun starts. It needs nothing of MPI: Leeway reads rank and size from the
-// launcher's environment. torchrun and srun work in the same way.
+// A program that mpirun starts. It does not use MPI: Leeway reads rank and size from the launcher's
+// environment. torchrun and srun work in the same way.
 //
 //   mpirun -np 4 build/under_mpirun
 //
-// Across machines Open MPI tells no address, so say where rank 0 listens:
+// Across machines Open MPI does not tell the ranks an address, so say where rank 0 listens:
 //
 //   mpirun -np 4 --host a,b,c,d -x LEEWAY_RENDEZVOUS=a:29500 build/under_mpirun
 #include <leeway/leeway.h>

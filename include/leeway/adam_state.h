@@ -1,13 +1,13 @@
-// Encodes the two moments of Adam in one byte an element, as in arXiv 2409.12517, for checkpoints
-// and sharded optimizers.
+// Encodes the two moments of Adam, each element in one byte, as in arXiv 2409.12517, for
+// checkpoints and sharded optimizers.
 //
-// The first moment becomes E4M3, for precision; the second E5M2, for range (it is never negative,
-// but its sign is kept). Values are rounded to nearest, with one scale for the whole span, usually
-// a parameter shard:
+// The first moment becomes E4M3, for precision. The second becomes E5M2, for range; it is never
+// negative, but its sign is kept. Values are rounded to nearest, with one scale for the whole span,
+// usually a parameter shard:
 // code = round(x * scale), scale = largest code / largest |x|. Codes and scales do not depend on
 // the processor, nor on the floating-point mode the caller has set.
 //
-// NaN and infinities become NaN codes, and the scale is taken from the finite elements: a broken
+// NaN and infinities become NaN codes. The scale is taken from the finite elements, so a broken
 // state stays visible and does not spoil its neighbours. A span of zeros has scale 1.
 #pragma once
 
@@ -22,15 +22,15 @@ inline namespace v0 {
 
 // How moments are encoded. Decoding needs none of these options.
 struct AdamState8Options {
-  // The largest first moment gets this code: 448, the largest E4M3 value of OCP FP8, or 240, the
-  // largest on devices that keep the top exponent for NaN and infinities. Codes are OCP's in both
-  // cases.
+  // Code value that the largest first moment gets: 448 or 240. 448 is the largest E4M3 value of OCP
+  // FP8. 240 is the largest on devices that keep the top exponent for NaN and infinities. Codes are
+  // OCP's in both cases.
   float first_max = 448.0f;
   // Round scales down to powers of two, so that scaling changes no significand.
   bool power_of_two_scale = false;
-  // Values below the smallest subnormal, m = 2^-9 (first) or 2^-16 (second) after scaling, become
-  // +-m with probability |x|/m and else zero, instead of being rounded. Small moments then decay to
-  // zero on average and not all at once. All other values are rounded to nearest.
+  // If true, values below the smallest subnormal m become +-m with probability |x|/m and else zero,
+  // instead of being rounded. After scaling, m is 2^-9 (first) or 2^-16 (second). Small moments
+  // then decay to zero on average and not all at once. All other values are rounded to nearest.
   bool stochastic_flush = false;
   // Keys of the random draws of stochastic_flush. `step` is the optimizer's step; if it stays the
   // same, so do all draws. `first_element` is the index of the span's first element in the whole

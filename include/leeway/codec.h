@@ -37,34 +37,34 @@ enum class Codec : std::uint8_t {
   mxfp6_e3m2,      // 6.25
   mxfp4,           // 4.25, elements E2M1
   nvfp4,           // 4.5, E2M1, an E4M3 scale per 16 elements and a power of two a packet
-  // 4.5, like nvfp4, with TransformerEngine's float32 second-level scale and its order of
+  // 4.5 bits, like nvfp4, with TransformerEngine's float32 second-level scale and its order of
   // operations
   nvfp4_te,
-  // 4 x draws, logarithmic: zero and seven powers of two (arXiv 2112.10769); always stochastic
+  // 4 bits x draws, logarithmic: zero and seven powers of two (arXiv 2112.10769); always stochastic
   luq,
   int8,  // 8, one float32 scale a packet
   // N:M: `kept` of every `group` elements as E4M3, plus a bitmap of one bit per element; always
   // stochastic
   sparse,
-  // 4.5 to 16, chosen from statistics of the gradients; see CodecOptions. float32 tensors only
+  // 4.5 to 16 bits, chosen from statistics of the gradients; see CodecOptions. float32 tensors only
   // (kUnsupported for float16 and bfloat16)
   automatic,
 };
 // Number of codecs, automatic included.
 inline constexpr int kCodecCount = 19;
-// to_string gives the name that parse_codec_name() reads: "nvfp4". An unknown name is
-// kInvalidArgument.
+// to_string() returns the name that parse_codec_name() reads, such as "nvfp4". parse_codec_name()
+// returns kInvalidArgument for an unknown name.
 LEEWAY_EXPORT std::string_view to_string(Codec codec);
 LEEWAY_EXPORT Result<Codec> parse_codec_name(std::string_view name);
 
 // How a value is rounded: which of its two representable neighbours is sent.
 enum class Rounding : std::uint8_t {
   automatic = 0,  // stochastic in reductions by codecs below 16 bits, nearest everywhere else
-  // Nearest, ties to even. Least error of a single value, but biased: errors of many ranks do not
-  // average out.
+  // Rounds to nearest, ties to even. A single value has the least error, but rounding is biased:
+  // errors of many ranks do not average out.
   nearest,
-  // Up or down, at random, with the probability that makes the expectation exact. The random bits
-  // are keyed, so a resend has the same bytes.
+  // Rounds up or down at random, with the probability that makes the expectation exact. The random
+  // bits are keyed, so a resend has the same bytes.
   stochastic,
 };
 // The name as parse_codec() reads it.
@@ -145,7 +145,7 @@ inline constexpr std::size_t kPacketElementsMax = 16384;
 
 // Encode and decode the payload of one packet as reductions do (also as to Rounding::automatic).
 // For experiments, and for authors of a PayloadSource. Pure functions, thread-safe. Tensors are
-// float32, float16 or bfloat16. kInvalidArgument: options that validate() refuses,
+// float32, float16 or bfloat16. They return kInvalidArgument for options that validate() refuses,
 // Codec::automatic, another type, more than kPacketElementsMax elements, a first_element that is no
 // multiple of 32, or a number of bytes other than encoded_bytes().
 LEEWAY_EXPORT Result<std::size_t> encoded_bytes(const CodecOptions& options, DataType dtype,

@@ -37,9 +37,9 @@ class [[nodiscard]] LEEWAY_EXPORT Work {
   Work() = default;
   // Returns false for a Work that was default-constructed or moved from.
   bool valid() const { return state_ != nullptr; }
-  // Returns true if wait() would return at once. Does not drive progress: a background thread does,
-  // or wait(). In a forked child, operations that were not done before the fork count as done, here
-  // and in the functions below, and wait() fails.
+  // Returns true if wait() would return at once. This call does not drive progress; a background
+  // thread or wait() does. In a forked child, operations that were not done before the fork count
+  // as done, here and in the functions below, and wait() fails.
   bool done() const;
   // Drives progress on the calling thread until the operation is done, then returns its outcome.
   // Repeated calls return the same outcome. A callback of on_done() can wait only for operations
@@ -58,11 +58,11 @@ class [[nodiscard]] LEEWAY_EXPORT Work {
   // handle has no operation, the callback is never called.
   void on_done(std::function<void()> callback);
 
-  // Drives progress until all are done. Returns the first error, in the order of `works`, if any.
-  // Handles without an operation are skipped.
+  // Drives progress until all `works` are done. Returns the first error, in the order of `works`,
+  // if any. Handles without an operation are skipped.
   static Status wait_all(std::span<Work> works);
-  // Drives progress until one is done, and returns its index: the lowest if several are done.
-  // Returns works.size() if no handle has an operation.
+  // Drives progress until one of `works` is done, and returns its index: the lowest if several are
+  // done. Returns works.size() if no handle has an operation.
   static std::size_t wait_any(std::span<Work> works);
 
  private:
@@ -136,15 +136,15 @@ class [[nodiscard]] LEEWAY_EXPORT PendingCommunicator {
   bool valid() const { return state_ != nullptr; }
   // Returns true if wait() would return at once. Costs one atomic load.
   bool done() const;
-  // Calls `callback` once, when the call is done: at once if it is done already, else on the thread
-  // that finds it done. The rules of Work::on_done() hold.
+  // Runs `callback` once, when the pending call is done: at once if it is done already, else on the
+  // thread that finds it done. The rules of Work::on_done() hold.
   void on_done(std::function<void()> callback);
-  // Waits until the call is done, and hands over the communicator or the error. Returns
+  // Waits until the pending call is done, and hands over the communicator or the error. Returns
   // kInvalidArgument if the outcome was handed over before, if there is no call, or in a callback
   // if the call is not done.
   Result<std::unique_ptr<Communicator>> wait();
-  // Aborts the call, which then is done, with kCancelled. Ranks that wait for this one are told,
-  // and fail.
+  // Aborts the pending call. The call is then done, and its outcome is kCancelled. Ranks that wait
+  // for this rank are told, and fail.
   void abort();
 
  private:
@@ -196,11 +196,11 @@ class LEEWAY_EXPORT Communicator {
   Communicator& operator=(const Communicator&) = delete;
 
   // Makes a communicator of the ranks that give the same color, ordered by key, and by rank where
-  // keys are equal. All ranks of this communicator must call it, in the order of their collectives.
-  // The new communicator shares sockets, thread and paths with this one, costs one round trip, and
-  // may outlive this one. The result is null if the color is kNoColor. Errors are those of an exact
-  // collective with the deadline options().join_timeout; kMismatch if other ranks call something
-  // else.
+  // keys are equal. All ranks of this communicator must call it, at the same place among their
+  // collectives. The new communicator shares sockets, thread and paths with this one, costs one
+  // round trip, and may outlive this one. The result is null if the color is kNoColor. Errors are
+  // those of an exact collective with the deadline options().join_timeout; kMismatch if other ranks
+  // call something else.
   static constexpr int kNoColor = -1;
   Result<std::unique_ptr<Communicator>> split(int color, int key);
   // Like split(), but does not block. The call is done when all ranks have called split() or
@@ -209,9 +209,9 @@ class LEEWAY_EXPORT Communicator {
 
   // Makes a communicator without the excluded ranks, which need not call this function and may be
   // dead. All other ranks call it with the same excluded ranks, in any order. Works after abort()
-  // too. kInvalidArgument: an excluded rank does not exist, is this rank itself, or all are
-  // excluded. kUnavailable: not all other ranks called with the same excluded ranks within
-  // options().join_timeout; the text names the silent ranks by their new numbers.
+  // too. Returns kInvalidArgument if an excluded rank does not exist or is this rank itself, or if
+  // all are excluded. Returns kUnavailable if not all other ranks called with the same excluded
+  // ranks within options().join_timeout; the text names the silent ranks by their new numbers.
   Result<std::unique_ptr<Communicator>> shrink(std::span<const Rank> excluded);
   // Like shrink(), but in the background, on a thread of its own. The call may outlive this
   // communicator.
@@ -219,33 +219,34 @@ class LEEWAY_EXPORT Communicator {
 
   // Aborts at once, without waiting for other ranks. Operations in flight fail with kCancelled, and
   // their buffers are free for the caller; later calls fail too. Peers are told once. May be called
-  // from any thread, also from one that is not in a call. Afterwards only the destructor, shrink()
-  // and the getters may be used.
+  // from any thread, also while other threads are in calls. Afterwards only the destructor,
+  // shrink() and the getters may be used.
   void abort();
 
-  // kOk, or the reason why calls fail: kPeerLost (a peer is dead, or counts this rank as dead),
-  // kCancelled (abort()), or the error that ended the transport. Any thread; state() is one atomic
-  // load.
+  // Returns kOk, or the reason why calls fail: kPeerLost (a peer is dead, or counts this rank as
+  // dead), kCancelled (abort()), or the error that ended the transport. May be called from any
+  // thread; costs one atomic load.
   StatusCode state() const;
   // Like state(), with a text.
   Status status() const;
   // Returns true if a peer has left (destroyed or aborted its communicator) or is dead. A send to a
   // peer that has left succeeds, whether the peer took it or not; a send to a dead peer fails.
-  // Exact receives from peers that have left or are dead fail. Any thread.
+  // Exact receives from peers that have left or are dead fail. May be called from any thread.
   bool peer_left() const;
 
   Rank rank() const;                   // rank of this process, 0 .. size() - 1
   int size() const;                    // number of ranks in the group
   const Options& options() const;      // as given to create(); `congestion` as resolved
   std::size_t datagram_bytes() const;  // largest datagram sent; all ranks agree on it
-  // Never `automatic`. `custom` is the caller's own; `shm` means that memory reaches all peers,
-  // `mixed` that it reaches some.
+  // Returns the transport in use, never `automatic`. `custom` is the caller's own. `shm` means that
+  // memory reaches all peers, `mixed` that it reaches some.
   TransportKind transport() const;
 
   // Reduces in place: data becomes the reduction over all ranks.
   Result<CollectiveReport> all_reduce(TensorView data, const CollectiveOptions& options = {});
   Work all_reduce_async(TensorView data, const CollectiveOptions& options = {});
-  // input.count == output.count. Both may be the same memory, but must not overlap in part.
+  // input.count == output.count. Input and output may be the same memory, but must not overlap in
+  // part.
   Result<CollectiveReport> all_reduce(ConstTensorView input, TensorView output,
                                       const CollectiveOptions& options = {});
   Work all_reduce_async(ConstTensorView input, TensorView output,
@@ -283,7 +284,7 @@ class LEEWAY_EXPORT Communicator {
                                      const CollectiveOptions& options = {});
   Work broadcast_async(TensorView data, Rank root, const CollectiveOptions& options = {});
 
-  // The root's output becomes the reduction; others are not used.
+  // The root's output becomes the reduction; the outputs of other ranks are not used.
   Result<CollectiveReport> reduce(ConstTensorView input, TensorView output, Rank root,
                                   const CollectiveOptions& options = {});
   Work reduce_async(ConstTensorView input, TensorView output, Rank root,
@@ -318,17 +319,19 @@ class LEEWAY_EXPORT Communicator {
                         const Blocks& output_blocks, const CollectiveOptions& options = {});
 
   // A send is matched with a receive of the same ordered pair of ranks and options.tag, in order of
-  // issue; types must agree. output.count is the most that a receive takes:
+  // issue; types must agree. A receive accepts at most output.count elements:
   // CollectiveReport::messages says how many elements came and from which rank. A longer message
-  // fails on both sides (kMismatch), unless its send is done already. A single send of up to 64 KiB
-  // is done when its data has been copied, unless 64 such sends are still on their way to that
-  // rank. Its message arrives even if the receive comes after the send's deadline. A send whose
-  // receiver gave up is done, too. A receive from kAnyRank takes the next message of its tag from
-  // any rank. Later receives of the same tag wait until it has a message. If a receive from one
-  // rank fails by its deadline, its message counts as received: the next receive takes the message
-  // after it. If a receive from kAnyRank fails before a message has come, no message counts as
-  // received, and the same holds for receives that waited behind it: a later message is for the
-  // next receive.
+  // fails on both sides (kMismatch), unless its send is done already.
+  //
+  // A single send of up to 64 KiB is done when its data has been copied, unless 64 such sends are
+  // still on their way to that rank. Its message arrives even if the receive comes after the send's
+  // deadline. A send whose receiver gave up is done, too.
+  //
+  // A receive from kAnyRank takes the next message of its tag from any rank. Later receives of the
+  // same tag wait until it has a message. If a receive from one rank fails by its deadline, its
+  // message counts as received: the next receive takes the message after it. If a receive from
+  // kAnyRank fails before a message has come, no message counts as received: a later message is for
+  // the next receive. The same holds for receives that waited behind it.
   Result<CollectiveReport> send(ConstTensorView input, Rank peer,
                                 const CollectiveOptions& options = {});
   Work send_async(ConstTensorView input, Rank peer, const CollectiveOptions& options = {});
@@ -337,31 +340,32 @@ class LEEWAY_EXPORT Communicator {
   Work recv_async(TensorView output, Rank peer, const CollectiveOptions& options = {});
 
   // Runs any number of sends and receives as one operation, which is done when all of them are. No
-  // message waits for another, but those of one pair of ranks and one tag are matched in the order
-  // given here. A message from this rank to itself is copied; it needs a send and a receive in the
-  // same call. If a message fails, the operation ends when all others are done or the deadline has
-  // come, and returns the first failure. If only the deadline ends it, the error names the rank
-  // that owes most. The span is copied; options.tag is ignored.
+  // message waits for another, but messages of one pair of ranks and one tag are matched in the
+  // order given here. A message from this rank to itself is copied; it needs a send and a receive
+  // in the same call. If a message fails, the operation ends when all others are done or the
+  // deadline has come, and returns the first failure. If only the deadline ends it, the error names
+  // the rank with the most unfinished messages. The span is copied; options.tag is ignored.
   Result<CollectiveReport> exchange(std::span<const Message> messages,
                                     const CollectiveOptions& options = {});
   Work exchange_async(std::span<const Message> messages, const CollectiveOptions& options = {});
 
-  // Returns when all ranks have called it. kDeadlineExceeded names a rank that has not.
+  // Returns when all ranks have called barrier(). The text of kDeadlineExceeded names a rank that
+  // has not called it.
   Result<CollectiveReport> barrier(Duration deadline = std::chrono::seconds(60));
   Work barrier_async(Duration deadline = std::chrono::seconds(60));
 
   // Registers memory that calls send from, such as gradients and parameters. Over verbs the device
   // then gathers datagrams from this memory; other memory is copied once on its way (counter
-  // datagrams_copied). Over other transports it does nothing. kResourceExhausted names the limit on
-  // locked memory and how to raise it; calls work all the same. Any number of spans of any size.
-  // Thread-safe.
+  // datagrams_copied). Over other transports registration does nothing. Any number of spans of any
+  // size may be registered. kResourceExhausted names the limit on locked memory and how to raise
+  // it; calls work all the same. Thread-safe.
   Result<MemoryRegistration> register_memory(ByteSpan memory);
 
   // Allocates memory for tensors, which the other ranks of a host can read. A large exact
   // all_reduce between such tensors copies only the result. All ranks must call it with the same
-  // size, in the order of their collectives. The result is ordinary memory if not all ranks share
-  // memory, if there is no room for it, and in communicators of split() and shrink(). Groups that
-  // do not share memory (they have no counter near_calls) do not check the sizes. Errors:
+  // size, at the same place among their collectives. The result is ordinary memory if not all ranks
+  // share memory, if there is no room for it, and in communicators of split() and shrink(). Groups
+  // that do not share memory (they have no counter near_calls) do not check the sizes. Errors:
   // kInvalidArgument (no bytes), and those of an exact collective with the deadline
   // options().join_timeout.
   Result<Allocation> allocate(std::size_t bytes);

@@ -90,10 +90,10 @@ struct ComputeBudgetOptions {
   // these steps. With 0 there is no exchange, and global counts come from synchronize(); not
   // allowed with the automatic threshold.
   std::uint32_t window_steps = 44;
-  // A new estimate of the threshold replaces the one in force after `reestimate_steps` steps, or
-  // earlier if the mean latency of a micro-batch has changed by more than the fraction
-  // `drift_tolerance` since the one in force was made. If either option is 0, its condition does
-  // not count.
+  // A new estimate of the threshold replaces the one in force after `reestimate_steps` steps. It
+  // does so earlier if the mean latency of a micro-batch has changed by more than the fraction
+  // `drift_tolerance` since the estimate in force was made. If either option is 0, its condition is
+  // switched off.
   std::uint64_t reestimate_steps = 1000;
   double drift_tolerance = 0.1;
   Duration exchange_deadline = std::chrono::seconds(30);
@@ -101,12 +101,12 @@ struct ComputeBudgetOptions {
   // Returns monotonic time since any origin. If empty, std::chrono::steady_clock is used.
   std::function<Duration()> clock;
   // Returns the seconds that an accelerator spent on the micro-batch completed last; called once
-  // after each. The duration of a step is the sum of these or the time by the clock, whichever is
-  // more. If empty, only the clock counts.
+  // after each. The duration of a step is the sum of these seconds or the time by the clock,
+  // whichever is more. If empty, only the clock counts.
   std::function<double()> device_seconds;
 };
 
-// Counts over ended steps. clock_clamps and latency_clamps also count in a step that still runs.
+// Counts over ended steps. Only clock_clamps and latency_clamps include a step that still runs.
 struct ComputeCounts {
   std::uint64_t steps = 0;          // steps that ended
   std::uint64_t steps_stopped = 0;  // steps that ended before their last micro-batch
@@ -126,8 +126,8 @@ struct ComputeCounts {
 };
 
 // A threshold estimated from the micro-batches of all ranks over one window. The predicted_ fields
-// come from a normal model with the mean and deviation of their latencies. Rates are fractions of
-// 1.
+// come from a normal model with the mean and deviation of these micro-batches' latencies. Rates are
+// fractions of 1.
 struct ThresholdEstimate {
   Duration threshold{0};   // limit on a step's compute time
   double drop_rate = 0.0;  // fraction of the micro-batches that are not completed
@@ -165,10 +165,10 @@ struct MicroBatchRange {
 // thread-safe. The communicator must outlive it.
 class LEEWAY_EXPORT ComputeBudget {
  public:
-  // Collective: waits for all ranks. Fails on all ranks if the options of one are out of range
-  // (kInvalidArgument). Fails if ranks differ in options other than micro_batches,
-  // micro_batches_min and the threshold's value (kMismatch), because exchanges would then not
-  // match.
+  // All ranks must call it, and each waits for all others. Fails on all ranks if the options of one
+  // rank are out of range (kInvalidArgument). Fails if ranks differ in options other than
+  // micro_batches, micro_batches_min and the threshold's value (kMismatch), because exchanges would
+  // then not match.
   static Result<std::unique_ptr<ComputeBudget>> create(Communicator& communicator,
                                                        const ComputeBudgetOptions& options);
   // Waits for an exchange in flight, at most until the exchange's deadline.
@@ -185,15 +185,15 @@ class LEEWAY_EXPORT ComputeBudget {
   // micro-batch does not count; then leave the loop.
   bool should_stop();
 
-  // The next three functions describe the current step, or between steps the last one.
+  // The next three functions describe the current step, or the last step if none is running.
   double weight() const;            // CollectiveOptions::weight for the step's gradient
   std::uint32_t completed() const;  // micro-batches completed
   MicroBatchRange dropped() const;  // micro-batches planned and not completed; for the data loader
   // Number, in this rank's order of data, of the micro-batch that next_micro_batch() asked for.
   std::uint64_t micro_batch() const;
   // Returns how many steps are still to run: `steps_planned` less the steps that ended. If drops
-  // are compensated, as many steps more as make up for the micro-batches dropped so far. The same
-  // on all ranks at the same step; exact after synchronize().
+  // are compensated, it adds the steps that make up for the micro-batches dropped so far. The
+  // result is the same on all ranks at the same step, and exact after synchronize().
   std::uint64_t steps_due(std::uint64_t steps_planned) const;
 
   Duration threshold() const;  // the threshold in force; Duration::max() if none
@@ -203,7 +203,7 @@ class LEEWAY_EXPORT ComputeBudget {
   // than every micro-batch; else ok.
   Status status() const;
 
-  // Collective: brings statistics().global up to date. Call it between steps.
+  // Brings statistics().global up to date. All ranks must call it, between steps.
   Status synchronize();
 
  private:

@@ -10,16 +10,16 @@
 //   auto report = replica.reduce_gradients(gradient, options);  // or communicator.all_reduce()
 //   if (report.ok()) late.keep(*report);
 //
-// Nothing is summed twice. A contribution is carried only to an owner that has said that it used
-// none of its packets (PeerReport::missed), and only as a whole: if a flow was used in part, the
-// estimator compensates for the rest already. An owner that does not answer counts as having used
-// the contribution. The part that a rank adds to its own shard is never late. Carrying is limited
-// to one round: a carried contribution that is missed again is dropped, and so is a kept one if a
-// step ends without a report. An all_reduce of fewer datagrams than ranks has other owners in every
-// call (CollectiveReport::owners), so contributions that it misses are dropped, too.
+// Nothing is summed twice. A contribution is carried only if its owner has reported that it used
+// none of the contribution's packets (PeerReport::missed). If the owner used some, the estimator
+// compensates for the rest already. An owner that does not answer counts as having used the
+// contribution. The part that a rank adds to its own shard is never late. A contribution is carried
+// for one round at most: it is dropped if it is missed again, or if a step ends without a report.
+// An all_reduce of fewer datagrams than ranks has other owners in every call
+// (CollectiveReport::owners), so contributions that such a call misses are dropped, too.
 //
-// LateWork is biased: a carried gradient is that of the step before, and its rank weighs double
-// where it arrives and nothing where it missed. Formulas and measurements:
+// LateWork is biased. A carried gradient belongs to the step before, and its rank weighs double in
+// the call where the gradient arrives and nothing in the call that missed it. Formulas and figures:
 // src/math/estimate/README.md, "Late work". Do not combine it with horvitz_thompson or augmented on
 // shards of one packet: their weights 1/q compensate for lost packets already.
 //
@@ -40,7 +40,7 @@
 namespace leeway {
 inline namespace v0 {
 
-// Counts since creation. A gradient is one contribution for each owner of a shard.
+// Counts since creation. A gradient counts as one contribution for each owner of a shard.
 struct LateWorkStatistics {
   std::uint64_t missed = 0;   // contributions that their owner did not use
   std::uint64_t carried = 0;  // contributions that were added to a later call

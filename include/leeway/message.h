@@ -19,7 +19,8 @@ struct Message {
   static constexpr int kKinds = 2;
   Kind kind;              // which end of the message this rank is
   ConstTensorView input;  // send only: the elements to send
-  // Recv only: where the elements go; count is the most that the receive takes.
+  // Recv only: the memory that the elements go to. Its `count` is the most that the message may
+  // have.
   TensorView output;
   Rank peer;          // the other rank; a receive may name kAnyRank
   std::uint32_t tag;  // messages of different tags do not wait for each other

@@ -33,7 +33,7 @@ class Rendezvous;
 // are kUnsupported. For floating types band, bor and bxor are kUnsupported.
 enum class ReduceOp : std::uint8_t {
   sum = 0,  // sum over all ranks; integers wrap
-  // The mean per unit of work (CollectiveOptions::weight). For integers: the sum, which wraps,
+  // The mean per unit of work (CollectiveOptions::weight). For integers it is the sum, which wraps,
   // divided by the number of ranks and truncated towards zero.
   avg,
   prod,  // product; integers wrap
@@ -54,7 +54,7 @@ LEEWAY_EXPORT std::string_view to_string(ReduceOp op);
 // A number that is kept exactly: a double or an integer of up to 64 bits.
 class Scalar {
  public:
-  // Implicit: `options.factor = 0.5` and `options.factor = 3` read as meant.
+  // The conversion is implicit, so that `options.factor = 0.5` and `options.factor = 3` compile.
   template <typename T>
   requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
       // NOLINTNEXTLINE(google-explicit-constructor)
@@ -69,8 +69,8 @@ class Scalar {
     }
   }
 
-  // Returns true if T can take the value: float and double take any value and round it; an integer
-  // type takes whole numbers within its range.
+  // Returns true if as<T>() may be called. Any value fits float and double, which round it. Only a
+  // whole number within the range of T fits an integer type.
   template <typename T>
   constexpr bool fits() const {
     if constexpr (std::is_floating_point_v<T>) {
@@ -106,8 +106,8 @@ class Scalar {
  private:
   template <typename T>
   constexpr bool fits_real() const {
-    // The largest value plus one: a power of two, so exact. The largest value itself may be rounded
-    // up when it becomes a double.
+    // The largest value of T plus one. It is a power of two, so a double holds it exactly. The
+    // largest value itself may be rounded up when it becomes a double.
     constexpr double kBeyond =
         2.0 * static_cast<double>(std::uint64_t{1} << (std::numeric_limits<T>::digits - 1));
     const bool in_range =
@@ -132,25 +132,25 @@ enum class Estimator : std::uint8_t {
   ratio,          // divide by the weight that arrived (the rule of arXiv 2507.07114)
   // Like ratio, but the owner's own contribution is also dropped at random, as if it crossed the
   // network. Unbiased if all links lose packets with equal probability and something arrives. For
-  // weighted averages, weights must also be distributed alike on all ranks.
+  // weighted averages, weights must also have the same distribution on all ranks.
   symmetric_ratio,
-  // The owner's own contribution has its exact share; the others make up for losses among
-  // themselves
+  // The owner's own contribution has its exact share of the result. The other contributions that
+  // arrived stand in for those that were lost.
   stratified,
-  // The packets that came from rank i are multiplied by n_i/k_i, packets sent over packets arrived.
-  // Unbiased on unequal and bursty links, because an owner that got no packet of a contribution
-  // asks for it again until the deadline. all_reduce does so always, other reductions for
-  // contributions of fewer than 64 packets to an owner. If the deadline comes first, rates of
-  // earlier calls compensate for all but about a tenth of what is cut. CollectiveReport says how
-  // many contributions were fetched, and how many are missing.
+  // Each packet from rank i is multiplied by n_i/k_i: the packets that rank i sent, divided by
+  // those that arrived. Unbiased on unequal and bursty links, because an owner that got no packet
+  // of a contribution requests all of it until the deadline. An all_reduce always does so. Other
+  // reductions do so for contributions of fewer than 64 packets to an owner. If the deadline comes
+  // first, delivery rates of earlier calls compensate for all but about a tenth of what is cut.
+  // CollectiveReport says how many contributions were fetched, and how many are missing.
   horvitz_thompson,
   // Horvitz-Thompson around a control variate: less variance, unbiased under the same conditions
   augmented,
 };
 // Number of estimators.
 inline constexpr int kEstimatorCount = 6;
-// to_string gives the name that parse_estimator() reads: "horvitz_thompson". An unknown name is
-// kInvalidArgument.
+// to_string() returns the name that parse_estimator() reads, such as "horvitz_thompson". For an
+// unknown name parse_estimator() returns kInvalidArgument.
 LEEWAY_EXPORT std::string_view to_string(Estimator estimator);
 LEEWAY_EXPORT Result<Estimator> parse_estimator(std::string_view name);
 
@@ -165,12 +165,12 @@ struct Delivery {
   // Number of delivery classes.
   static constexpr int kKinds = 3;
   Kind kind = Kind::exact;  // the class
-  // Bounded only: fraction of packets that may stay lost, 0 .. 1
+  // For bounded only: the fraction of packets that may stay lost, 0 .. 1
   double loss_max = 0.0;
-  // Time since submission. At the deadline exact fails, and the others return what they have
-  // received so far. A lossy all_reduce uses contributions that come in the first half of the time.
-  // In a call by sites, contributions from the rank's own site must come in the first quarter. The
-  // rest of the time is for spreading the result.
+  // Time limit, from submission on. At the deadline an exact call fails, and a bounded or
+  // best-effort call returns what has arrived. A lossy all_reduce uses contributions that come in
+  // the first half of the time. In a call by sites, contributions from the rank's own site must
+  // come in the first quarter. The rest of the time is for spreading the result.
   Duration deadline = std::chrono::seconds(60);
 };
 // A deadline that never comes. The call ends when it is done, or when a peer is dead
@@ -208,11 +208,12 @@ LEEWAY_EXPORT std::string_view to_string(Delivery::Kind kind);
 //
 // A difference fails the collective with kMismatch on all ranks; the next collective is not
 // affected. The text names two ranks and what each has. A rank may be done before the difference is
-// found, if all ranks that it waits for call as it does: the root of a small broadcast or scatter
-// waits for no rank, nor does a rank that sends to another root; a receiver waits for the root
-// alone. If one rank refuses a collective, say with kInvalidArgument, it fails on the others too. A
-// collective of no elements ends when all ranks have come to it, as a barrier does. If a rank does
-// not come, it ends as its delivery class says.
+// found, if all ranks that it waits for make the same call. For example, the root of a small
+// broadcast or scatter waits for no rank, and a receiver waits for the root alone. A rank that
+// sends to another root waits for no rank. If one rank refuses a collective, say with
+// kInvalidArgument, the collective fails on all ranks. A collective of no elements ends when all
+// ranks have come to it, as a barrier does. If a rank does not come, the collective ends as its
+// delivery class says.
 struct CollectiveOptions {
   ReduceOp op = ReduceOp::sum;  // reductions only
   // premul_sum only: the number that multiplies this rank's contribution; ranks may differ. For
@@ -243,9 +244,9 @@ struct CollectiveOptions {
   // other reductions, and averages of float64 and of integers, require weight 1.
   double weight = 1.0;
 
-  // Weights by owner, one for each rank; replaces `weight`. Needed by a rank that contributes more
-  // units to the shards of some owners than to those of others (LateWork). If empty, `weight` holds
-  // for all owners. Read until the call completes. Requires confirm_use, on all ranks.
+  // Weights by owner, one for each rank, in place of `weight`. A rank needs them if it contributes
+  // more units to the shards of some owners than to other shards (LateWork). If empty, `weight`
+  // holds for all owners. The call reads them until it completes. All ranks must set confirm_use.
   std::span<const double> owner_weights{};
 
   // Tag of a message (send, recv). A receive takes only messages of its own tag, and messages of
@@ -253,8 +254,8 @@ struct CollectiveOptions {
   // one peer in its life. Other operations require 0.
   std::uint32_t tag = 0;
 
-  // Lossy reductions: wait until every owner has said whether it used any of this rank's
-  // contribution (PeerReport::missed). Costs one round trip more, at most until the deadline.
+  // If true, a lossy reduction waits until every owner has said whether it used any of this rank's
+  // contribution (PeerReport::missed). This takes one more round trip, and ends at the deadline.
   bool confirm_use = false;
 
   // If false, lossy sums and averages of floating types leave out each packet of a contribution
@@ -264,23 +265,24 @@ struct CollectiveOptions {
   // infinities in the result.
   bool keep_non_finite = false;
 
-  // augmented only, for float32 tensors (else kUnsupported): a float32 guess of the result, such as
-  // last step's result, with the tensor's full count. It must not depend on this call's loss. If
-  // empty, the owner's own contribution serves as the guess. Read until the call completes.
+  // For augmented only: a float32 guess of the result, such as the result of the last step, with
+  // the tensor's full count. The tensor must be float32, too (else kUnsupported). The guess must
+  // not depend on this call's loss. If empty, the owner's own contribution serves as the guess. It
+  // is read until the call completes.
   std::span<const float> control_variate{};
 
-  // Error feedback. Holds what this rank's encoding of earlier calls left out; the call adds it to
-  // the contribution before encoding. On return it holds what this call's encoding left out, but
-  // not what packet loss took. float32, as the tensor must be (kUnsupported for float16 and
-  // bfloat16), with the input's full count, zeros before the first call, one per tensor. Over steps
-  // it compensates for the bias of nearest rounding, but single results stay biased. If the
-  // contribution to an owner has weight 0, that owner's part stays in the residual for a later
-  // call. If empty, there is no error feedback.
+  // Error feedback. The residual holds what the encoding left out in this rank's earlier calls. The
+  // call adds it to the contribution before encoding. On return the residual holds what this call's
+  // encoding left out, but not what packet loss took. It is float32, as the tensor must be
+  // (kUnsupported for float16 and bfloat16), and has the input's full count. Each tensor needs its
+  // own residual, which is zeros before the first call. Over steps it compensates for the bias of
+  // nearest rounding, but single results stay biased. If the contribution to an owner has weight 0,
+  // that owner's part stays in the residual for a later call. If empty, there is no error feedback.
   std::span<float> residual{};
 
   // The caller's code that encodes, sums and decodes instead of the library; give both or neither
-  // (leeway/payload.h says for which calls). Tensors then have a size and a type, and their memory
-  // is not touched.
+  // (leeway/payload.h says for which calls). The library then uses only size and type of the
+  // tensors, and does not touch their memory.
   PayloadSource* source = nullptr;
   PayloadSink* sink = nullptr;
 };
@@ -298,7 +300,8 @@ struct FaultOptions {
   Duration delay{0};     // added to every datagram
   std::uint64_t seed = 1;
   std::vector<double> link_loss;  // by source rank; overrides `loss` for that link when not empty
-  // "src>dst/round/phase/index[,...]": these first attempts are lost and no others; * matches all
+  // "src>dst/round/phase/index[,...]": packets whose first attempt is lost, besides those that
+  // `loss` hits; * matches all
   std::string list;
 
   // Returns true if any fault is injected.
@@ -314,8 +317,8 @@ LEEWAY_EXPORT Result<FaultOptions> parse_faults(std::string_view text);
 
 // Transports that carry datagrams between ranks.
 enum class TransportKind : std::uint8_t {
-  // verbs if all ranks can use it, else mixed. Never ucx, which must be asked for by name. With
-  // injected faults: udp
+  // verbs if all ranks can use it, else mixed. With injected faults it is udp. It is never ucx,
+  // which must be asked for by name
   automatic = 0,
   udp,
   verbs,   // InfiniBand and RoCE, unreliable datagrams
@@ -325,8 +328,8 @@ enum class TransportKind : std::uint8_t {
   shm,     // memory of one host; an error unless every pair of ranks shares it
   mixed,   // shared memory to ranks of the same host where possible, udp to all others
 };
-// to_string gives the name that parse_transport() reads; "auto" for automatic. An unknown name is
-// kInvalidArgument.
+// to_string() returns the name that parse_transport() reads, such as "auto" for automatic. For an
+// unknown name parse_transport() returns kInvalidArgument.
 LEEWAY_EXPORT std::string_view to_string(TransportKind kind);
 LEEWAY_EXPORT Result<TransportKind> parse_transport(std::string_view name);
 
@@ -337,20 +340,20 @@ enum class CongestionControl : std::uint8_t {
   fixed,      // at Options::rate_bits_per_second
   scavenger,  // only what other traffic leaves (LEDBAT++)
   wan,        // for links that lose packets by themselves and that others use
-  // wan over UDP if the group has a rank that is more than 2 ms away from rank 0 or that has a
-  // public address; else none. Decided when the group meets, alike on all ranks. The round trip is
-  // measured over the TCP connection to rank 0, or, with a store of the caller's, to the store
+  // `wan` if datagrams go over UDP and a rank has a public address, or a round trip of more than
+  // 2 ms to rank 0; else `none`. Decided when the group meets, alike on all ranks. The round trip
+  // is measured over the TCP connection to rank 0, or, with a store of the caller's, to the store
   // (Rendezvous::round_trip). Communicator::options() says what was chosen.
   automatic,
   fabric,  // short queues, for a network of one's own with short round trips. Experimental
 };
-// to_string gives the name that parse_congestion_control() reads: "wan". An unknown name is
-// kInvalidArgument.
+// to_string() returns the name that parse_congestion_control() reads, such as "wan". For an unknown
+// name parse_congestion_control() returns kInvalidArgument.
 LEEWAY_EXPORT std::string_view to_string(CongestionControl control);
 LEEWAY_EXPORT Result<CongestionControl> parse_congestion_control(std::string_view name);
 
-// Options of one communicator. Zero and empty values mean "derive it". Without rank and world_size,
-// from here or the environment, the group is this process alone.
+// Options of one communicator. Zero and empty values mean "derive it". If neither this struct nor
+// the environment gives rank and world_size, the group is this process alone.
 struct Options {
   std::optional<int> rank;        // LEEWAY_RANK, or the launcher's
   std::optional<int> world_size;  // LEEWAY_WORLD_SIZE, or the launcher's
@@ -378,10 +381,10 @@ struct Options {
   // with secret_file.
   std::string secret;
   // If true, `secret`, equal on all ranks, only proves who takes part in the meeting. The keys of a
-  // pair of processes do not depend on it then, so that communicators with different secrets share
-  // sockets and threads. Use it only if a member of the group owns the rendezvous and it is keyed
-  // itself (TcpRendezvous with a secret). The owner of any other store could put himself between
-  // two ranks.
+  // pair of processes then do not depend on `secret`, so that communicators with different secrets
+  // share sockets and threads. Use this only if a member of the group owns the rendezvous, and the
+  // rendezvous is keyed itself (TcpRendezvous with a secret). The owner of any other store could
+  // stand between two ranks.
   bool secret_for_meeting_only = false;
   // LEEWAY_REQUIRE_SEALED: create() fails if a group of several ranks would not be encrypted.
   bool require_sealed = false;
@@ -396,19 +399,19 @@ struct Options {
   std::string tls_key;                               // only its owner may be able to read it
   Duration join_timeout = std::chrono::seconds(60);  // LEEWAY_JOIN_TIMEOUT_MS
   // LEEWAY_PEER_TIMEOUT_MS: a peer from which something is expected counts as dead once its process
-  // has been silent for this long. Exact calls with it then fail, and lossy calls no longer wait
-  // for it. At least 100 ms, and eight time-outs of the path; no_deadline: peers never count as
-  // dead
+  // has been silent for this long. Exact calls with the peer then fail, and lossy calls no longer
+  // wait for the peer. The time is at least 100 ms, and at least eight time-outs of the path. With
+  // no_deadline, peers never count as dead
   Duration peer_timeout = std::chrono::seconds(3);
   // LEEWAY_DATAGRAM_BYTES: largest UDP payload; default: from the path MTU. All ranks take the
   // smallest
   std::size_t datagram_bytes = 0;
   // LEEWAY_SOCKET_BUFFER_BYTES: for each direction. 0 means 8 MiB, or as much as the kernel allows
   std::size_t socket_buffer_bytes = 0;
-  // LEEWAY_WINDOW_BYTES: most bytes in flight to one peer on one lane; equal on all ranks. 0 means
-  // 1 MiB. It is never more than this rank's share of the peer's receive buffer. With congestion
-  // control, the upper limit is that share or 64 MiB divided by the number of peers, whichever is
-  // more, and 0 means this limit
+  // LEEWAY_WINDOW_BYTES: limit on the bytes in flight to one peer on one lane; equal on all ranks.
+  // 0 means 1 MiB. The window is never more than this rank's share of the peer's receive buffer.
+  // With congestion control the window is never more than that share, or 64 MiB divided by the
+  // number of peers if that is more; 0 then means the largest window allowed
   std::size_t window_bytes = 0;
   // LEEWAY_CONGESTION: automatic, none, fixed, scavenger, wan or fabric
   CongestionControl congestion = CongestionControl::automatic;
@@ -418,16 +421,16 @@ struct Options {
   // LEEWAY_SITE: the name of this rank's site; "host" means the host itself. Used if all ranks name
   // their site, and there are several sites with equally many ranks. Large all_reduces,
   // reduce_scatters and all_gathers then go inside sites and between them, so that a site of h
-  // ranks sends 1/h of the bytes to other sites. CollectiveReport::sites says which calls did, and
-  // what that means for estimators. Results are equal on all ranks, but rounded otherwise than
-  // without sites. If empty, calls go straight between all ranks, as in all communicators that
-  // split() and shrink() make.
+  // ranks sends 1/h of the bytes to other sites. CollectiveReport::sites says whether a call went
+  // by sites, and what that means for estimators. Results are equal on all ranks, but rounded
+  // otherwise than without sites. If empty, calls go straight between all ranks, as in all
+  // communicators that split() and shrink() make.
   std::string site;
   // LEEWAY_LANES, 1 .. 8, equal on all ranks: number of lanes that this process has over UDP. Each
-  // has a socket, a thread and, with LEEWAY_PORT, the next port of its own. One thread moves some
+  // lane has a socket, a thread and, with LEEWAY_PORT, the next port. One thread moves some
   // 25 Gb/s. Large all_reduces, all_gathers and broadcasts are cut into one slice for each lane
-  // (CollectiveReport::lanes); all else goes over the first lane. Not with multicast. Over other
-  // transports, or if memory connects all ranks, there is one lane.
+  // (CollectiveReport::lanes). All other calls go over the first lane. Several lanes and multicast
+  // exclude each other. Over other transports, or if memory connects all ranks, there is one lane.
   int lanes = 1;
   // LEEWAY_SEED: seeds permutations, stochastic rounding and virtual losses; all ranks use rank 0's
   // value
@@ -435,10 +438,10 @@ struct Options {
   FaultOptions faults;             // LEEWAY_FAULT
   std::string log_level = "warn";  // LEEWAY_LOG: trace debug info warn error off
   // LEEWAY_METRICS "host:port": this process serves metrics of its communicators there, for
-  // Prometheus and `leeway top`. With port 0 a free port is taken, which the log names. Only
-  // loopback and private addresses, unless "public:" stands before the address, since anyone who
-  // reaches the port may read. If empty, there are no metrics. All communicators of a process that
-  // name one address share it.
+  // Prometheus and `leeway top`. With port 0 a free port is taken, which the log names. Anyone who
+  // reaches the port may read. So the address must be loopback or private, unless "public:" stands
+  // before it. If empty, there are no metrics. All communicators of a process that name the same
+  // address share it.
   std::string metrics;
   // LEEWAY_TRACE: file for a qlog of every datagram (JSON-SEQ, for qvis), at most 64 MiB. With more
   // than one rank, the rank stands before the ending: for rank 3, "run.sqlog" becomes
@@ -448,14 +451,15 @@ struct Options {
   // differ do not find each other and time out.
   std::string communicator_name = "world";
 
-  // Where ranks meet, instead of at rank 0's TCP listener (leeway/rendezvous.h). Then `rendezvous`
-  // only selects the local address for data, as the one that routes to that host, and may be empty.
-  // If `rendezvous` has port 0 on all ranks, they meet over TCP nevertheless: rank 0 listens at a
-  // port that the system chooses, and the store carries only the address.
+  // The store where ranks meet, instead of at rank 0's TCP listener (leeway/rendezvous.h). With a
+  // store, `rendezvous` may be empty. Otherwise its host only selects the local address for data:
+  // the address that routes to this host. If `rendezvous` has port 0 on all ranks, they meet over
+  // TCP nevertheless. Rank 0 then listens at a port that the system chooses, and the store carries
+  // only the address.
   std::shared_ptr<Rendezvous> store;
-  // Number of this start of the job; part of every key. Ranks that give different numbers do not
-  // find each other and time out, so a rank that an earlier start left behind cannot join this one.
-  // With `store`, 0 suffices, even if later attempts meet in the store of earlier ones.
+  // Number of this start of the job; part of every key in the store. Ranks with different numbers
+  // do not find each other and time out, so a rank that an earlier start left behind cannot join
+  // this one. With `store`, 0 suffices, even if later attempts meet in the store of earlier ones.
   // from_environment() derives it from LEEWAY_RUN_ID, else from torchrun's --rdzv-id or the
   // identifier of an Open MPI job.
   std::uint64_t restart_count = 0;

@@ -14,22 +14,23 @@
 //   3. take() hands the sink a chunk of this rank's block with all contributions to it, and the
 //      factors that make an unbiased sum of them. The sink sums elsewhere. used() says when it is
 //      done.
-//   4. all_reduce: the source is asked for this rank's reduced chunks, encoded for the others, in
-//      the order in which all their contributions were handed to the sink. Chunks of other ranks'
-//      blocks are handed to the sink, with one contribution each.
+//   4. In an all_reduce the source is then asked for this rank's reduced chunks, encoded for the
+//      other ranks. It is asked for them in the order in which take() got their contributions.
+//      Chunks of other ranks' blocks are handed to the sink, with one contribution each.
 //   5. The Work is done when peers need nothing more of the source, and the sink has used all.
 //
-// Calls: all_reduce, reduce_scatter and reduce (contributions, and for all_reduce the spread of the
-// result); all_gather, broadcast and gather (spread only). Every codec but automatic, every
-// delivery class. Ranks with and without a source and sink can take part in one call: the bytes are
-// the same. kUnsupported: other calls, and error feedback (residual) and control variates, which
-// are left to the code that encodes. The source applies the factor of premul_sum; the sink applies
-// it to the rank's own elements.
+// Sources and sinks work in all_reduce, reduce_scatter and reduce (contributions, and for
+// all_reduce the spread of the result), and in all_gather, broadcast and gather (spread only). They
+// work with every codec but automatic, and in every delivery class. Ranks with and without a source
+// and sink can take part in one call, because the bytes are the same. Other calls return
+// kUnsupported. So do error feedback (residual) and control variates, which are left to the code
+// that encodes. The source applies the factor of premul_sum; the sink applies it to the rank's own
+// elements.
 //
 // Threads: begin() and landing() run in the call that starts the operation. encoded(), take() and
 // used() run on the thread that drives the communicator at the time, one at a time. None may block,
-// or call anything but notify_payload(). An implementation must protect what they share with the
-// threads that encode and decode.
+// or call anything but notify_payload(). An implementation must protect the data that these
+// functions share with the threads that encode and decode.
 //
 // Lifetime: source, sink, encoded chunks and landing memory stay until the Work is done. A resend
 // reads an encoded chunk again, so it must not change. After a Work failed, kernels that still run
@@ -98,7 +99,7 @@ class LEEWAY_EXPORT PayloadLayout {
 
     // Encoded length of a packet with this number of elements.
     std::size_t packet_bytes(std::size_t elements) const;
-    // Number of packets, and encoded length, of a block.
+    // Number of packets in the owner's block, and the block's encoded length.
     std::uint32_t packets(Rank owner) const;
     std::size_t bytes(Rank owner) const;
   };
@@ -141,10 +142,10 @@ class LEEWAY_EXPORT PayloadSource {
   // fails the operation before anything is sent.
   virtual Status begin(const PayloadLayout& layout) = 0;
 
-  // Returns the chunk, or null data if it is not ready. Called again until it is ready, in the
-  // order in which the chunks of one block leave; not called for it after that. A chunk that is not
-  // ready at the deadline fails the call with kDeadlineExceeded, which names it. Under lossy
-  // delivery, peers do without it.
+  // Returns the memory of `chunk`, or null data if the chunk is not ready. Called again for the
+  // same chunk until it is ready, and not after that. Chunks of one block are asked for in the
+  // order in which they leave. A chunk that is not ready at the deadline fails the call with
+  // kDeadlineExceeded, which names the chunk. Under lossy delivery, peers do without the chunk.
   virtual EncodedChunk encoded(const PayloadChunk& chunk) = 0;
 
   // Period at which source and sink are polled, for callers that cannot call notify_payload(), such
@@ -156,8 +157,8 @@ class LEEWAY_EXPORT PayloadSource {
 // One rank's contribution to a chunk.
 struct PayloadContribution {
   Rank rank = 0;  // rank that contributed
-  // Encoded packets, adjacent, in landing memory. The chunks of a block are adjacent there, too. It
-  // is null for this rank's own elements, which are not encoded, and lie in its tensor.
+  // Encoded packets, adjacent, in landing memory. The chunks of a block are adjacent there, too.
+  // `data` is null for this rank's own elements, which are not encoded, and lie in its tensor.
   const std::byte* data = nullptr;
   // Factor of the contribution in the sum, for each packet of the chunk. It is 0 if the packet did
   // not arrive or does not count; its bytes then have no meaning. If the operation is not a sum of
@@ -172,8 +173,8 @@ class LEEWAY_EXPORT PayloadSink {
   virtual ~PayloadSink() = default;
 
   // Returns the memory in which payload lands: layout.landing_bytes() or more, at any address.
-  // Called once, after the source's begin(). An error fails the call before anything is sent, and
-  // the other ranks' with kMismatch.
+  // Called once, after the source's begin(). An error fails the call before anything is sent. The
+  // other ranks' calls then fail with kMismatch.
   virtual Result<MutableByteSpan> landing(const PayloadLayout& layout) = 0;
 
   // Hands over a chunk. In the reduce half it belongs to this rank's block, and contributions come
@@ -189,8 +190,8 @@ class LEEWAY_EXPORT PayloadSink {
                     std::span<const PayloadContribution> contributions) = 0;
 
   // Returns true if the sink is done with the chunk and, in the reduce half, the result is in
-  // place. Called in the order of take(), again until true. After the last take() the sink has as
-  // much time again as the call's deadline.
+  // place. Called for chunks in the order of take(), for each chunk until it returns true. After
+  // the last take() the sink has as much time again as the call's deadline.
   virtual bool used(const PayloadChunk& chunk) = 0;
 };
 

@@ -26,18 +26,18 @@
 namespace leeway {
 inline namespace v0 {
 
-// A store of keys and values, to be derived from. Only put() and get() must be written. c10d's
-// set() is enough for put(), its check(), wait() and get() for get().
+// A store of keys and values, to be derived from. Only put() and get() must be written. For a
+// c10d::Store, set() is enough to write put(), and check(), wait() and get() to write get().
 //
 // What an implementation promises:
 //   Every process that has an object of the same store sees the same keys. After put() has
 //   returned, every get() finds the value or a later one. A value is seen whole or not at all.
 //   A second put() of a key replaces the value: the last one wins.
-//   All calls may come from several threads at once; one that waits does not hold up the others.
+//   All calls may come from several threads at once. A call that waits does not hold up others.
 //   Keys have 1 .. kKeyBytesMax bytes, of letters, digits and "._-%/". Values have 0 ..
 //   kValueBytesMax bytes. A key or value that a store cannot take is an error, never cut. (With UDP
 //   alone, values have about 200 bytes, and one value has 40 bytes for each rank.)
-// An implementation need not keep a value once its group has met, be fast, or know who is alive.
+// An implementation need not be fast, know who is alive, or keep a value once its group has met.
 // Leeway treats every value as one from a stranger, and checks it before use.
 class LEEWAY_EXPORT Rendezvous {
  public:
@@ -67,8 +67,8 @@ class LEEWAY_EXPORT Rendezvous {
   // Like put(), for a value that the store may forget. The default calls put().
   virtual Status put_briefly(std::string_view key, ByteSpan value, Lifetime lifetime);
 
-  // Forgets a key. The default does nothing. Without it, a group that meets again under the same
-  // name polls until rank 0 has replaced the values of the old meeting.
+  // Forgets a key. The default does nothing. If keys are not forgotten, a group that meets again
+  // under the same name polls until rank 0 has replaced the values of the old meeting.
   virtual Status erase(std::string_view key);
 
   // Receives the index of a key and its value. Returns false if it needs no more.
@@ -79,17 +79,17 @@ class LEEWAY_EXPORT Rendezvous {
   // can do better.
   virtual Status get_each(std::span<const std::string> keys, Duration patience, const Taker& take);
 
-  // Shortest measured round trip to the store. 0, the default: not known. Ranks far from the store
-  // count as ranks of another site (CongestionControl::automatic).
+  // Shortest measured round trip to the store. The default is 0, which means not known. Ranks far
+  // from the store count as ranks of another site (CongestionControl::automatic).
   virtual Duration round_trip() const;
 };
 
-// A store over TCP. One process owns the server, which runs in the background; it need not be rank
-// 0, nor any rank. All others connect.
+// A store over TCP. One process owns the server, which runs in the background. This process need
+// not be rank 0, nor any rank. All other processes connect.
 //
-// The server holds 64 MiB at most and closes connections that do not speak its protocol. With a
-// secret, connections are encrypted (TLS 1.3), and the server refuses clients that do not know it.
-// Without a secret anyone may write, and public addresses are refused.
+// The server stores at most 64 MiB, and closes connections that do not speak its protocol. With a
+// secret, connections are encrypted (TLS 1.3), and the server refuses clients that do not know the
+// secret. Without a secret anyone may write, and public addresses are refused.
 class LEEWAY_EXPORT TcpRendezvous final : public Rendezvous {
  public:
   // Credentials that decide who may connect to the server.
@@ -97,7 +97,7 @@ class LEEWAY_EXPORT TcpRendezvous final : public Rendezvous {
     std::string secret_file;  // as Options::secret_file; on both sides; may be empty
     std::string secret;       // as Options::secret, instead of a file
     bool insecure = false;    // as Options::insecure
-    // As in Options. Needed by the server and all clients, or by none
+    // As in Options. Give these on the server and all clients, or on none of them
     std::string tls_ca;
     std::string tls_certificate;
     std::string tls_key;
@@ -137,9 +137,9 @@ class LEEWAY_EXPORT TcpRendezvous final : public Rendezvous {
   const std::shared_ptr<Rendezvous> store_;
 };
 
-// A store that is a folder which all ranks see, such as one on NFS. Each key is a file, which
-// appears by a rename. Waiting polls, 1 ms to 50 ms apart. Each meeting leaves one small file; the
-// caller must remove the folder.
+// A store that is a folder which all ranks see, for instance on NFS. Each key is a file, which
+// appears by a rename. A get() that waits polls every 1 ms to 50 ms. Each meeting leaves one small
+// file; the caller must remove the folder.
 class LEEWAY_EXPORT FileRendezvous final : public Rendezvous {
  public:
   // Creates the folder if it does not exist.

@@ -5,10 +5,10 @@
 //   ... the caller's optimizer updates replica.owned() ...
 //   replica.broadcast_parameters();              // my shard goes to all, theirs come to me
 //
-// Packets of the broadcast carry absolute values. A rank that misses one keeps the stale value, and
-// is up to date again with the next. Ages are tracked per packet-sized block; a block whose age
-// would exceed age_max is requested until it arrives. Derivation of the drift bounds:
-// src/math/estimate/README.md, "Drift".
+// Packets of the broadcast carry absolute values. A rank that misses a packet keeps the stale
+// values, and is up to date again after the next broadcast. Ages are tracked per packet-sized
+// block; a block whose age would exceed age_max is requested until it arrives. Derivation of the
+// drift bounds: src/math/estimate/README.md, "Drift".
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ inline namespace v0 {
 
 // How far replicas may fall behind, and how parameters travel.
 struct ReplicaOptions {
-  // Most versions that a block may be behind before it is refreshed exactly, 1 .. 255; 0 = no cap.
+  // Limit on a block's age in versions, 1 .. 255; 0 = none. A block beyond it is refreshed exactly.
   std::uint32_t age_max = 8;
   // Delivery class of broadcast_parameters(); with exact, replicas stay equal
   Delivery::Kind delivery = Delivery::Kind::best_effort;
@@ -44,7 +44,7 @@ struct DriftReport {
   double owner_measured = 0.0;   // E (x_owner - x_a)^2
   double pair_predicted = 0.0;   // 2p/(1-p^2) s^2 + 2p/(1-p)^2 u^2
   double owner_predicted = 0.0;  // p/(1-p) s^2 + p(1+p)/(1-p)^2 u^2
-  // 2p/(1+p) * (mean squared gap, given that exactly one of the two ranks received)
+  // 2p/(1+p) * gap_mean_square. A gap lies between a rank that received and a rank that did not.
   double pair_predicted_gap = 0.0;
   double loss = 0.0;              // p: realised loss of the broadcasts
   double step_variance = 0.0;     // s^2: variance of one optimizer step per element
@@ -53,8 +53,8 @@ struct DriftReport {
   std::uint32_t age_max_seen = 0;
   double age_mean = 0.0;  // over blocks and broadcasts; p/(1-p) when losses are independent
   std::uint64_t blocks_refreshed = 0;  // blocks that were requested because of age_max, and arrived
-  // [a] counts a block once for each step that it spent at age a; the last bin counts higher ages,
-  // too
+  // Element a is the number of steps that blocks spent at age a, summed over all blocks. The last
+  // element includes higher ages
   std::vector<std::uint64_t> age_histogram;
 };
 
@@ -70,16 +70,16 @@ class LEEWAY_EXPORT Replica {
                                                  const ReplicaOptions& options = {});
   ~Replica();
 
-  // The part of the parameters (and of gradients) that this rank owns, as a range of the tensor
-  // given to create(), and its values for the optimizer to update. If the codec rounds, owned() is
-  // a float32 master copy, so that steps smaller than the codec's resolution add up. The tensor
-  // then holds the rounded values that all ranks hold after each broadcast.
+  // owned_offset() and owned_count() give the range of the parameters (and of gradients) that this
+  // rank owns, in the tensor given to create(). owned() is its values, for the optimizer to update.
+  // If the codec rounds, owned() is a float32 master copy, so that steps smaller than the codec's
+  // resolution add up. After a broadcast the tensor then holds rounded values, as on all ranks.
   std::size_t owned_offset() const;
   std::size_t owned_count() const;
   std::span<float> owned();
 
-  // gradient.size() == parameters.size(). On return the owned range of `gradient` holds the
-  // reduction; the rest is unchanged.
+  // Reduces `gradient`, which must have as many elements as the parameters. On return its owned
+  // range holds the reduction; the rest is unchanged.
   Result<CollectiveReport> reduce_gradients(std::span<float> gradient,
                                             const CollectiveOptions& options);
 

@@ -13,7 +13,7 @@ namespace leeway {
 inline namespace v0 {
 
 // Packets exchanged with one peer in one operation. Counts are exact and refer to distinct data
-// packets. Over shared memory they count pieces of the tensor, of which none is ever lost.
+// packets. Over shared memory they are counts of pieces of the tensor, and no piece is ever lost.
 struct PeerReport {
   Rank rank = 0;               // the peer
   std::uint64_t expected = 0;  // packets this peer was to send us
@@ -25,13 +25,13 @@ struct PeerReport {
   std::uint64_t late = 0;       // arrived after settling; never used
   std::uint64_t sent = 0;       // packets we sent this peer, repairs and copies included
   // The peer settled its shard of a reduction without any of our packets, so our contribution is
-  // certainly not in it. It is false if the peer used some of them or has not said. With
-  // CollectiveOptions::confirm_use it has said, unless it left or the deadline came first.
+  // certainly not in it. `missed` is false if the peer used some of them or has not said. With
+  // CollectiveOptions::confirm_use the peer has said, unless it left or the deadline came first.
   bool missed = false;
 };
 
-// How many ranks contributed to each packet of the shard that this rank owns, itself included. For
-// a rank that owns nothing the histogram is zeros, and min and mean are the number of ranks.
+// How many ranks, this rank included, contributed to each packet of the shard that this rank owns.
+// For a rank that owns nothing the histogram is zeros, and min and mean are the number of ranks.
 struct ContributorStats {
   std::uint32_t min = 0;                 // contributors of the packet that has the fewest
   double mean = 0.0;                     // over packets
@@ -48,15 +48,16 @@ struct PhaseTimes {
 };
 
 // Size of the gradient against the noise that quantisation and packet loss put on it. Figures are
-// per element of the shard this rank owns and per unit of work; a sum has the figures of the
-// average of the same contributions. They are estimated from a sample of the packets and from the
-// weights by which the arrived contributions were summed, so they cover any pattern of loss. Only
-// float32 sums and averages that are lossy or re-encoded are measured.
+// per element of the shard this rank owns and per unit of work. A sum has the figures of the
+// average of the same contributions. Figures are estimated from a sample of the packets, and from
+// the weights by which the arrived contributions were summed, so they cover any pattern of loss.
+// Only float32 sums and averages that are lossy or re-encoded are measured.
 //
 // A single operation's mean squares may be negative where noise dominates. To judge a training run,
-// average them over steps and form the ratio of the averages. A rank's own contribution stands for
-// those of all ranks. Where contributions differ in size, the mean of all ranks' reports is right,
-// and a single report is not. A rank whose own weight is 0, or that owns nothing, measures nothing.
+// average them over steps and form the ratio of the averages. Each rank takes its own contribution
+// for a sample of all ranks' contributions. If contributions differ in size, the mean of all ranks'
+// reports is right, and a single report is not. A rank whose own weight is 0, or that owns nothing,
+// measures nothing.
 struct NoiseReport {
   // The other fields mean nothing if this is false. Then nothing was measured, or the sampled
   // packets had too few contributors to tell gradient and dispersion apart.
@@ -91,12 +92,12 @@ struct CollectiveReport {
   std::vector<PeerReport> peers;  // one for each other rank of the operation, by rank
   ContributorStats contributors;  // for reductions; empty otherwise
   // For all_reduce and Replica::reduce_gradients: the number of ranks that own a part of the
-  // tensor. It is less than all ranks if the tensor has fewer datagrams than ranks; the owners then
-  // change from call to call.
+  // tensor. It is less than the number of ranks if the tensor has fewer datagrams than ranks. The
+  // owners then change from call to call.
   std::uint32_t owners = 0;
   // Number of sites, if the call went in hops inside sites and between them (Options::site); 0 if
-  // it went straight between all ranks. A site's partial sum then is one contribution:
-  // contributors, variance_estimate and noise count sites and not ranks.
+  // it went straight between all ranks. In a call by sites, a site's partial sum is one
+  // contribution. So contributors, variance_estimate and noise refer to sites and not to ranks.
   std::uint32_t sites = 0;
   // Slices into which the call was cut, one for each lane that it used (Options::lanes). All other
   // figures cover all slices.
@@ -112,15 +113,15 @@ struct CollectiveReport {
   // message leaves
   std::uint64_t bytes_sent = 0;
   PhaseTimes times;
-  // A deadline ended the operation, rather than completeness or a quiet network: this rank's
-  // deadline, or that of a peer from which something is then missing
+  // A deadline ended the operation, rather than completeness or a quiet network. It was this rank's
+  // deadline, or the deadline of a peer from which something is missing
   bool deadline_cut = false;
   // This rank's result is whole: elements_missing is 0, and with sites every rank of this site was
   // heard. In an operation that gives all ranks the same result, the ranks whose results are
   // complete hold the same bits. This says nothing about other ranks' results. To learn whether all
   // results are complete, reduce the flag with an exact all_reduce and min.
   bool complete = true;
-  // Result elements that no packet brought (spread half). With sites this is an upper bound
+  // Number of result elements that no packet brought (spread half). With sites it is an upper bound
   std::uint64_t elements_missing = 0;
   // Elements of our shard to which nobody contributed any weight. Their result is 0, or the control
   // variate
@@ -129,19 +130,21 @@ struct CollectiveReport {
   // count as lost in the result (CollectiveOptions::keep_non_finite). They did arrive: `loss` does
   // not count them
   std::uint64_t non_finite = 0;
-  // Peers whose contribution to our shard was lost as a whole and then fetched by asking again
-  // (horvitz_thompson and augmented under best effort; any estimator where all losses are repaired)
+  // Number of peers whose contribution to our shard was lost as a whole and then fetched by asking
+  // again (horvitz_thompson and augmented under best effort; any estimator where all losses are
+  // repaired)
   std::uint32_t contributions_fetched = 0;
-  // Peers from which no part of their contribution to our shard arrived before it was settled
+  // Number of peers whose contribution to our shard had not even begun to arrive when it was
+  // settled
   std::uint32_t contributions_missing = 0;
   Estimator estimator = Estimator::ratio;  // as asked for; exact calls need none
   CodecOptions codec;  // codec of the reduce half, or of the only half; what `automatic` chose
   // Variance that loss adds to an element of the result, in the square of the element's unit,
-  // averaged over our shard. For an average it is noise.loss_variance; for a sum, that times the
-  // square of the number of contributors. Its mean over calls and ranks is right. One rank's figure
-  // may be far off and below 0, also on average, if its shard is short or ranks contribute unlike
-  // values. It is 0 if nothing was lost, and NaN if something was lost and noise.measured is false,
-  // as when nothing of the other ranks arrived.
+  // averaged over our shard. For an average it is noise.loss_variance. For a sum it is
+  // noise.loss_variance times the square of the number of ranks (or sites). The mean over calls and
+  // ranks is right. One rank's figure may be far off and below 0, also on average, if its shard is
+  // short or ranks contribute unlike values. The figure is 0 if nothing was lost. It is NaN if
+  // something was lost and noise.measured is false, as when nothing of the other ranks arrived.
   double variance_estimate = 0.0;
   NoiseReport noise;
   // One entry for send and recv; for exchange() one for each message in the caller's order; else

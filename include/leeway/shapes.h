@@ -16,8 +16,8 @@ struct Blocks {
   // reduce_scatter.
   std::span<const std::size_t> displacements;
 
-  // A constructor, so that this is no aggregate: empty braces in a call always mean default
-  // options.
+  // The constructor keeps Blocks from being an aggregate, so that empty braces in a call always
+  // mean default options.
   explicit Blocks(std::span<const std::size_t> counts_in,
                   std::span<const std::size_t> displacements_in = {})
       : counts(counts_in), displacements(displacements_in) {}

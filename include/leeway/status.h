@@ -26,8 +26,8 @@ inline namespace v0 {
 enum class StatusCode : std::uint8_t {
   kOk = 0,           // success
   kInvalidArgument,  // the caller's argument is wrong; no element was sent
-  // Two ranks disagree (size, dtype, codec, version, ...), and the text names both sides; or a peer
-  // that is there refused or failed its own call, and the text names it
+  // Two ranks disagree (size, dtype, codec, version, ...), and the text names both sides. Or a live
+  // peer refused the call or failed in it, and the text names the peer
   kMismatch,
   // An exact operation was not complete in time; the text names rank, operation, peer, deadline
   kDeadlineExceeded,
@@ -45,7 +45,7 @@ LEEWAY_EXPORT std::string_view to_string(StatusCode code);
 // One outcome. Default-constructed means success. Copies are cheap and allocate nothing.
 class [[nodiscard]] Status {
  public:
-  // Most bytes of text.
+  // Longest text, in bytes.
   static constexpr std::size_t kTextMax = 316;
 
   // Success.
@@ -122,7 +122,7 @@ class [[nodiscard]] Result {
 
   // Returns true if there is a value.
   bool ok() const { return has_value_; }
-  // Why there is no value; ok if there is one.
+  // The reason why there is no value, or ok if there is a value.
   const Status& status() const { return status_; }
 
   // The value. Without one, the process aborts and writes the status's text to standard error.

@@ -79,9 +79,9 @@ struct TransportLimits {
   // anything is dropped. Senders keep less than that in flight. There must be room for at least one
   // datagram of each peer.
   std::size_t receive_buffer_bytes = 0;
-  // The transport takes trains to kEveryRank. Leeway finds out which ranks receive them.
+  // True if the transport can send to kEveryRank. Leeway finds out which ranks receive such trains.
   bool multicast = false;
-  // Bytes never arrive damaged, so payloads need no checksum by Leeway.
+  // True if bytes never arrive damaged, so that payloads need no checksum by Leeway.
   bool intact = false;
 };
 
@@ -133,8 +133,8 @@ class LEEWAY_EXPORT DatagramTransport {
   // reason counts as taken and as lost.
   virtual std::size_t send(std::span<const Train> trains) = 0;
 
-  // Number of trains, of those taken, whose memory is still being read and must not change: always
-  // the latest ones. 0 if send() copies. The number is determined anew at each call.
+  // Number of taken trains whose memory is still being read and must not change. These are always
+  // the trains that were taken last. 0 if send() copies. Each call determines the number anew.
   virtual std::size_t borrowed() { return 0; }
 
   // Fills `out` with datagrams that are here now, without blocking, and returns how many. Datagrams
@@ -155,8 +155,8 @@ class LEEWAY_EXPORT DatagramTransport {
 
   // Returns an error when the transport can never work again, for example because its device is
   // gone. The text names the device and what to do; open calls fail with this error. From then on
-  // send() takes and drops everything, nothing is borrowed, and nothing arrives. Returns a
-  // reference, valid as long as the transport, because it is called after every step.
+  // send() takes and drops everything, nothing is borrowed, and nothing arrives. The result is a
+  // reference, valid as long as the transport, because status() is called after every step.
   virtual const Status& status() const {
     static const Status ok;
     return ok;

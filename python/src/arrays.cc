@@ -52,7 +52,7 @@ nb::object hold_of(nb::handle value) {
   return nb::borrow(value);
 }
 
-// `as` is the type that elements are read as, whatever the array says.
+// `as`, if given, is the type as which elements are read, whatever type the array names.
 template <typename Any>
 Array accept(const Any& array, nb::handle value, const char* what, std::optional<DataType> as) {
   if (array.device_type() != nb::device::cpu::value) {

@@ -14,8 +14,9 @@ namespace leeway::python {
 // Memory of a Python object.
 struct Array {
   nanobind::object owner;  // as the caller gave it
-  // Keeps the memory where it is: a memoryview where the object has the buffer protocol, so that a
-  // bytearray cannot move it nor a mmap unmap it, otherwise the object itself.
+  // Object that keeps the memory where it is. If the owner has the buffer protocol, it is a
+  // memoryview, so that a bytearray cannot move the memory nor a mmap unmap it. Otherwise it is the
+  // owner.
   nanobind::object hold;
   void* data = nullptr;
   std::size_t count = 0;
@@ -30,7 +31,7 @@ struct Array {
 // is no array, not on the CPU, not contiguous, of a type that Leeway does not have, or read-only
 // although it is to be written. `what` is the argument's name.
 Array to_array(nanobind::handle value, bool writable, const char* what);
-// The same, and requires float32.
+// Returns the elements of an array. Throws if they are not float32.
 std::span<float> to_floats(const Array& array, const char* what);
 
 // Reads elements as another type than the array's, for types that NumPy does not have.

@@ -54,7 +54,7 @@ Delivery to_delivery(nb::handle value) {
 
 }  // namespace
 
-// Each field as Python sets and reads it.
+// Table of the fields, with the functions by which Python sets and reads each.
 class Fields {
  public:
   struct Field {

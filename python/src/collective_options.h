@@ -31,7 +31,7 @@ class CallOptions {
   Array residual_;
 };
 
-// `options` (None, or CollectiveOptions) with these fields changed.
+// Returns `options` (None, or CollectiveOptions) with the fields in `changes` set.
 CallOptions merged(nanobind::handle options, const nanobind::kwargs& changes);
 
 }  // namespace leeway::python

@@ -60,7 +60,7 @@ class Call {
   Array last_;
 };
 
-// Number of elements of each block, where blocks differ in length.
+// Number of elements of each block; given only if blocks differ in length.
 using Counts = std::optional<std::vector<std::size_t>>;
 
 Rank to_rank(nb::handle value, const Communicator& communicator, const char* what) {
@@ -317,8 +317,9 @@ std::unique_ptr<PyCommunicator> wrap(std::unique_ptr<Communicator> communicator)
   return std::make_unique<PyCommunicator>(std::move(communicator));
 }
 
-// Waits without the GIL, and checks signals, because a join may take a minute. Dropping the call
-// also needs the GIL released: it joins a thread that may be in a store written in Python.
+// Waits without the GIL, and checks signals, because a join may take a minute. `pending` is
+// destroyed without the GIL, too, because its destructor joins a thread that may be in a store
+// written in Python.
 std::unique_ptr<PyCommunicator> wait_for(PendingCommunicator pending) {
   struct Done {
     std::mutex mutex;

@@ -22,9 +22,9 @@ class PyCommunicator {
   bool closed() const { return communicator_ == nullptr; }
   // Leaves the group, without the GIL.
   void close();
-  // Makes a collective call that every route refuses, so that a call of this rank whose arguments
-  // cannot be read takes its number, and fails on the peers. They would otherwise take this rank's
-  // next call for it. Does nothing after close().
+  // Makes a collective call that every route refuses, in place of a call of this rank whose
+  // arguments cannot be read. It takes that call's number, and fails on the peers. Otherwise the
+  // peers would match their call with this rank's next one. Does nothing after close().
   void refuse_one() const;
   // Called when the interpreter ends. Leaves all groups at the same time, so that no peer takes
   // this process for dead.
@@ -34,7 +34,7 @@ class PyCommunicator {
   std::unique_ptr<Communicator> communicator_;
 };
 
-// Reads the arguments of a collective call; one that cannot be read counts as a refused call.
+// Reads the arguments of a collective call. If they cannot be read, makes a refused call instead.
 template <typename Read>
 auto read_counted(const PyCommunicator& communicator, const Read& read) {
   try {

@@ -1,8 +1,9 @@
-// Gives up and takes Python's global lock (GIL) in threads that may meet the interpreter's end.
+// Gives up and takes Python's global lock (GIL) in threads that may run while the interpreter ends.
 //
 // Before Python 3.14 a thread that asks for the lock while the interpreter ends is made to exit by
-// pthread_exit(). That unwinds C++ frames, and a destructor on the way, which is noexcept, would
-// end the process. Such a thread sleeps for ever instead, as it does from Python 3.14 on.
+// pthread_exit(). That unwinds C++ frames, and destructors are noexcept, so the first one on the
+// way would end the process. Here such a thread sleeps for ever instead, as it does from Python
+// 3.14 on.
 #pragma once
 
 #include <Python.h>

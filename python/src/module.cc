@@ -6,7 +6,7 @@
 
 NB_MODULE(_core, module) {
   using namespace leeway::python;
-  // A program may end while communicators exist and a thread waits for calls.
+  // No warnings: a program may end while communicators exist and a thread waits for calls.
   nanobind::set_leak_warnings(false);
   module.attr("__version__") = LEEWAY_VERSION_STRING;
   bind_errors(module);

@@ -7,9 +7,9 @@
 
 namespace leeway::python {
 
-// The environment's options, with these fields changed.
+// Returns the options from the environment, with `fields` changed.
 Options options_from(const nanobind::kwargs& fields);
-// The options as a dictionary, for people.
+// Returns the options as a dictionary, for people to read.
 nanobind::dict shown(const Options& options);
 
 }  // namespace leeway::python

@@ -61,7 +61,7 @@ class PyReplica {
     return *replica_;
   }
   const nb::object& parameters() const { return parameters_.owner; }
-  // As read_counted().
+  // Reads the arguments of a collective call, as read_counted() does.
   template <typename Read>
   auto counted(const Read& read) const {
     return read_counted(nb::cast<const PyCommunicator&>(communicator_), read);

@@ -26,8 +26,8 @@ namespace {
 constexpr Duration kSlice = std::chrono::milliseconds(100);
 
 // Objects that were kept by calls for which nobody waited. A callback must not wait for the GIL, so
-// it asks the interpreter to drop these references. Its list of such requests is short. If it is
-// full, the next call from Python drops them.
+// it asks the interpreter to drop these references. The interpreter's list of such requests is
+// short. If that list is full, the next call from Python drops the references.
 class Leftovers {
  public:
   void add(Kept kept) {
@@ -75,8 +75,8 @@ void keep_until_done(Work& work, Kept kept) {
   });
 }
 
-// Numbers of completed calls, for one event loop. Its selector watches the descriptor, so calls
-// need neither a thread nor the GIL when they end.
+// Numbers of completed calls, for one event loop. The loop's selector watches the descriptor, so
+// calls need neither a thread nor the GIL when they end.
 class Completions {
  public:
   Completions() : descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
@@ -182,7 +182,8 @@ CollectiveReport finish(Work work, Kept kept) {
 
 namespace {
 
-// A call's array may hold the call itself, as an attribute of a subclass of numpy.ndarray.
+// A call's array may refer to the call, as an attribute of a subclass of numpy.ndarray. So Python's
+// garbage collector must see the objects that a call keeps.
 int visit_work(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   if (!nb::inst_ready(self)) return 0;

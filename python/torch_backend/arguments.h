@@ -18,20 +18,20 @@ Value value_of(Result<Value>&& result) {
   return std::move(*result);
 }
 
-// Returns the one tensor, or list of tensors, that a rank gives. Throws if there is none or more
-// than one.
+// Returns the only element of the argument. PyTorch passes a list, but a rank of Leeway gives one
+// tensor, or one list of tensors. Throws if there is none or more than one.
 at::Tensor& single(Tensors& tensors, const char* call);
 Tensors& single(std::vector<Tensors>& lists, const char* call);
 
 // Throws unless all tensors are in memory that Leeway reaches and have the type of `like`.
 void same_type(const Tensors& tensors, const at::Tensor& like, const char* call);
 
-// Converts counts to bytes if elements travel as bytes.
+// Returns `counts` of elements of `tensor`, converted to bytes if `view` shows elements as bytes.
 std::vector<std::size_t> scaled(std::vector<std::size_t> counts, const at::Tensor& tensor,
                                 const ConstTensorView& view);
 
-// Makes the call copy elements from the memory that it wrote to the caller's tensor, if they
-// differ.
+// Makes `call`, once it has succeeded, copy the elements of `from` to `to`. `from` is the memory in
+// which the call works, and `to` is the caller's tensor. Does nothing if the two are the same.
 void copy_back(Call& call, const at::Tensor& from, const at::Tensor& to);
 
 }  // namespace leeway::torch_backend

@@ -17,7 +17,7 @@ namespace leeway::torch_backend {
 
 namespace {
 
-// Like Communicator::create(), but Ctrl-C ends it: it then throws and aborts the call.
+// Like Communicator::create(), but throws the exception of a signal's handler. So Ctrl-C ends it.
 Result<std::unique_ptr<Communicator>> join(const leeway::Options& options) {
   const auto done = std::make_shared<std::promise<void>>();
   PendingCommunicator pending = Communicator::create_async(options);
@@ -34,7 +34,7 @@ Duration in_nanoseconds(std::chrono::milliseconds time) {
                                                                                 : kLongest;
 }
 
-// All groups. Never destroyed, because groups may outlive it.
+// All groups of this process. The object is never destroyed, because a group may outlive it.
 struct Living {
   std::mutex mutex;
   std::set<LeewayBackend*> all;
@@ -69,7 +69,7 @@ void LeewayBackend::shutdown_all() {
   std::vector<std::thread> leaving;
   try {
     for (LeewayBackend* const one : living().all) leaving.emplace_back([one] { one->shutdown(); });
-  } catch (const std::system_error&) {  // no more threads: the rest are not told
+  } catch (const std::system_error&) {  // no thread can be started: other groups are not left
   }
   for (std::thread& thread : leaving) thread.join();
 }
@@ -84,8 +84,8 @@ c10::intrusive_ptr<LeewayBackend> LeewayBackend::create(
   made.store = std::make_shared<StoreRendezvous>(store);
   made.communicator_name = group;
   if (timeout.count() > 0) made.join_timeout = in_nanoseconds(timeout);
-  // Selects the local address for data, as the one that routes to this host. With port 0 the store
-  // carries only one small value.
+  // Selects the local address for data: the one that routes to MASTER_ADDR. With port 0 rank 0
+  // listens at a port that the system chooses, and the store carries only that address.
   const char* const host = std::getenv("MASTER_ADDR");
   if (made.rendezvous.empty() && host != nullptr && *host != '\0') {
     const std::string name_of_host(host);

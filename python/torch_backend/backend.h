@@ -58,9 +58,9 @@ class LeewayBackend final : public c10d::Backend {
   // Called when the interpreter ends. Leaves all groups at the same time, so that no peer takes
   // this process for dead.
   static void shutdown_all();
-  // If false, batch_isend_irecv() makes its calls one by one. If one of the calls that PyTorch
-  // gathers throws, it does not forget the others. Later all_reduces of the group would join them
-  // and never be made.
+  // If false, batch_isend_irecv() makes its calls one by one. If true, PyTorch gathers the calls,
+  // and keeps them if one throws. Later all_reduces of the group would join the kept calls and
+  // never be made.
   bool supportsCoalescing() const override { return false; }
   void startCoalescing() override;
   c10::intrusive_ptr<c10d::Work> endCoalescing() override;
@@ -117,7 +117,8 @@ class LeewayBackend final : public c10d::Backend {
   const std::string name_;
   std::uint64_t sequence_ = 0;
   bool barrier_failed_ = false;  // set while a monitoredBarrier() runs, and after one failed
-  // Makes one call of those that `calls` makes. If one throws, nothing is left behind.
+  // Combines the calls that `calls` makes into one call. If one of them throws, none stays
+  // gathered.
   WorkPtr coalesced(const std::function<void()>& calls);
 
   // The one call that is gathered between startCoalescing() and endCoalescing().

@@ -19,7 +19,7 @@
 namespace leeway::torch_backend {
 namespace {
 
-// Devices of these tensors, except the CPU. A future waits on the streams of each.
+// Returns the devices of the tensors, except the CPU. A future waits on the streams of each device.
 std::vector<c10::Device> devices_of(const Tensors& tensors) {
   std::vector<c10::Device> devices;
   for (const at::Tensor& tensor : tensors) {
@@ -74,8 +74,8 @@ struct CallWork::State {
   }
 
   // Called when all operations are done. Takes the outcome, copies results, ends the profiler's
-  // event and marks the future. The first thread that comes does it; others wait for that, but not
-  // for continuations.
+  // event and marks the future. The first thread that comes does this work. Other threads wait
+  // until the future is marked, but not for continuations.
   void complete() {
     take_outcome(std::unique_lock(mutex));
     c10::intrusive_ptr<c10::ivalue::Future> ready;
@@ -162,7 +162,8 @@ CallWork::~CallWork() {
   state_->when_done([state = state_] { state->complete(); });
 }
 
-// Never blocks. So it runs no continuation, because that may wait for the caller's next call.
+// Never blocks. So it runs no continuation, because a continuation may wait for the caller's next
+// call.
 bool CallWork::isCompleted() {
   {
     const std::lock_guard lock(state_->future_mutex);
@@ -220,7 +221,7 @@ c10::intrusive_ptr<c10::ivalue::Future> CallWork::getFuture() {
   }
   state_->when_done([state = state_] { state->complete(); });
   // At the end of backward() DistributedDataParallel waits for futures without checking signals. A
-  // callback queued here runs before that, and its wait checks signals.
+  // callback queued here waits before that, and checks signals while it waits.
   if (torch::autograd::get_current_graph_task_id() != -1) {
     torch::autograd::Engine::get_default_engine().queue_callback(
         [state = state_] { state->wait_interruptibly(no_deadline); });

@@ -31,8 +31,8 @@ struct Call {
 inline constexpr Duration kSlice = std::chrono::milliseconds(100);
 // Checks signals and throws the exception of a Python handler, so that Ctrl-C ends a wait.
 void look_at_signals();
-// Like work.wait(), but a signal's handler may throw. `kept` is the memory that the operation reads
-// and writes; the operation may then outlive this function.
+// Like work.wait(), but throws the exception of a signal's handler. The operation then outlives
+// this function, and keeps `kept`, the memory that it reads and writes, until it has ended.
 Result<CollectiveReport> wait_interruptibly(leeway::Work work, std::shared_ptr<void> kept);
 
 class CallWork final : public c10d::Work {

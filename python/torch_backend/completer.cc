@@ -12,8 +12,8 @@
 namespace leeway::torch_backend {
 namespace {
 
-// Most threads that stay when there is nothing to do: one for most programs, one more while a
-// continuation waits.
+// Limit on the threads that stay when there is nothing to do. Most programs need one, and one more
+// while a continuation waits.
 constexpr int kIdleMax = 2;
 
 class Completer {
@@ -27,8 +27,8 @@ class Completer {
   }
 
  private:
-  // Makes a thread take the next task, even if all running tasks wait for it. If a thread is being
-  // started, that suffices: it calls the next one. The caller holds the lock.
+  // Makes a thread take the next task, even if all running tasks wait for that task. A thread that
+  // is being started suffices, because it calls the next thread. The caller holds the lock.
   void call_thread() {
     if (idle_ > 0) {
       woken_.notify_one();

@@ -10,8 +10,8 @@ namespace leeway::torch_backend {
 //
 // A task may wait for the result of a later task. For example, a continuation begins a second call
 // and waits for its future, as torch's PowerSGD hook does. So no task waits in the queue for the
-// end of another: if all threads are busy, one more is started, which ends when there are too many
-// again. After a fork new threads start at the next call.
+// end of another task. If all threads are busy, one more is started. A thread ends when its task is
+// done and two others are idle. After a fork new threads start at the next call.
 void run_later(std::function<void()> task);
 
 }  // namespace leeway::torch_backend

@@ -9,7 +9,8 @@ namespace {
 
 using c10d::OpType;
 
-// Number of elements in each rank's block: from split sizes in rows, or in equal parts.
+// Returns the number of elements in each rank's block. `splits` has the blocks' sizes in rows; if
+// it is empty, blocks are equal.
 std::vector<std::size_t> blocks_of(const at::Tensor& tensor,
                                    const std::vector<std::int64_t>& splits, int size,
                                    const char* call) {

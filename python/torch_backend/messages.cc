@@ -68,7 +68,7 @@ void LeewayBackend::monitoredBarrier(const c10d::BarrierOptions& opts, bool wait
   const auto left = [&] {
     return std::max<Duration>(Duration(1), patience - (std::chrono::steady_clock::now() - begun));
   };
-  // One byte for each rank; rank 0 sends its own.
+  // One byte for each rank. A rank sends the byte with its own number.
   const auto bytes = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(getSize()));
   const auto byte_of = [&](int rank) {
     return TensorView(&(*bytes)[static_cast<std::size_t>(rank)], 1, DataType::u8);

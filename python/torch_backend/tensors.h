@@ -9,25 +9,27 @@
 
 namespace leeway::torch_backend {
 
-// A view of contiguous host memory, of a type that reductions know. Otherwise throws an error that
-// says what to do.
+// Returns a view of a tensor that lies contiguous in host memory. If reductions do not know the
+// tensor's type, throws an error that says what to do.
 TensorView reducible(const at::Tensor& tensor, const char* call);
-// A view of contiguous host memory for calls that move elements and do not compute with them.
+// Returns a view of such a tensor for calls that move elements and do not compute with them.
 // Elements of types that Leeway does not know travel as bytes.
 TensorView copyable(const at::Tensor& tensor);
 
 // Throws unless the tensor is strided, and on the CPU or on CUDA.
 void require_supported(const at::Tensor& tensor, const char* call);
 
-// Views complex tensors as pairs of reals, for sums and averages.
+// Returns a view of a complex tensor as pairs of reals, for sums and averages. Returns any other
+// tensor as it is.
 at::Tensor as_real(const at::Tensor& tensor);
 
-// The host memory that a call works on. It is the tensor's own if possible, else new memory. For
-// CUDA tensors it is pinned, and this thread has waited for the copy.
+// The next functions return the host memory that a call works on. It is the tensor's own if
+// possible, else new memory. For CUDA tensors it is pinned, and this thread has waited for the
+// copy.
 //
-// host_memory() holds the tensor's elements, in the order of its strides if it is dense.
+// host_memory() has the tensor's elements, in the order of its strides if it is dense.
 at::Tensor host_memory(const at::Tensor& tensor);
-// host_input() holds the tensor's elements, in contiguous order.
+// host_input() has the tensor's elements, in contiguous order.
 at::Tensor host_input(const at::Tensor& tensor);
 // host_output() has room for results of the tensor's shape, in contiguous order.
 at::Tensor host_output(const at::Tensor& tensor);

@@ -1,6 +1,7 @@
-// One seed of the adversary swarm. A sealed job makes exact calls, while attackers change its store
-// and network traffic. Each call must end with the right result or an error. No nonce may be used
-// twice. A datagram may be opened only once, and only if its sender sealed it.
+// Simulates one random run, given by a seed, and judges it. A sealed job makes exact calls, while
+// attackers change its store and network traffic. Each call must end with the right result or an
+// error. No nonce may be used twice. A datagram may be opened only once, and only if its sender
+// sealed it.
 #pragma once
 
 #include <cstdint>

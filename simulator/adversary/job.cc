@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::uint16_t kFirstPort = 5000;
 constexpr std::size_t kSeenMax = 256;
-// No call may be open this long after the tampering ended. Several times the longest time for which
-// a peer may be silent.
+// A call that is open this long after the tampering ended breaks a rule. The time is several times
+// the longest silence that a peer is allowed.
 constexpr Duration kPatience = 60s;
 // Time within which a process must have heard from all members of its group.
 constexpr Duration kProofTime = 10s;
@@ -243,8 +243,8 @@ void Job::join(Process& process, std::unique_ptr<Meeting> meeting) {
   process.memberships.push_back(std::move(membership));
 }
 
-// Sends probes until all other members were heard, as driving::Channel::prove_paths() does. No call
-// begins before.
+// Sends probes until all other members were heard, as driving::Channel::prove_paths() does. The
+// first call begins only when all were heard.
 void Job::prove(Process& process) {
   for (auto& membership : process.memberships) {
     if (!membership->probe_at) continue;

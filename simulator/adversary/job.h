@@ -1,6 +1,6 @@
-// A job of a few processes in virtual time. They meet in a store and compute exact sums, with the
-// messages of the rendezvous, keys, seal and core that ship. For a while the keeper of the store
-// changes values, and an attacker changes datagrams.
+// A job of a few processes in virtual time. They meet in a store and compute exact sums. They run
+// the library's code from rendezvous (its messages), keys, seal and core. For a while the keeper of
+// the store changes values, and an attacker changes datagrams.
 #pragma once
 
 #include <cstdint>
@@ -70,7 +70,7 @@ class Job {
   std::unique_ptr<Keeper> keeper_;
   SealBook book_;
   Instant now_{1'000'000'000};
-  // one datagram in this many is tampered with; 0: none is
+  // one of this many datagrams is tampered with; 0: none is
   std::uint32_t tampers_one_in_ = 0;
   Instant calm_;  // time at which the tampering ends
   std::vector<std::unique_ptr<Process>> processes_;

@@ -48,7 +48,7 @@ Bytes Keeper::damaged(Bytes value) {
   return value;
 }
 
-// Returns this Hello with one part replaced by that of another rank's Hello.
+// Returns the Hello `value` with one part replaced by the same part of another rank's Hello.
 Bytes Keeper::hello_of_another(const std::string& key, const Bytes& value) {
   auto mine = rv::parse_hello(value);
   const auto other = rv::parse_hello(any(hellos_));
@@ -71,7 +71,8 @@ Bytes Keeper::hello_of_another(const std::string& key, const Bytes& value) {
   return proved(rv::value_of(*mine), key, old_proof);
 }
 
-// Returns the table with one row, or a part of the row, replaced by that of another row.
+// Returns the table `value` with one row, or a part of it, overwritten from or swapped with another
+// row.
 Bytes Keeper::table_of_others(const std::string& key, const Bytes& value, int size) {
   auto welcome = rv::parse_welcome(value, size);
   if (!welcome || !welcome->has_group()) return value;

@@ -1,6 +1,6 @@
 // A store in which ranks meet, and its hostile keeper. The keeper reads and remembers every value,
-// and may hand out any other in its place. A keeper who holds the job's secret is a member, so he
-// also makes valid proofs for what he writes.
+// and may hand out another value in its place. A keeper who holds the job's secret is a member, so
+// he also makes valid proofs for what he writes.
 #pragma once
 
 #include <cstdint>

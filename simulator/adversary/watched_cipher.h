@@ -1,5 +1,5 @@
-// The library's AES-128-GCM, with a record of what all processes of a run sealed and opened. A test
-// of one process cannot see all of it.
+// The library's AES-128-GCM, which also records what all processes of a run sealed and opened. So
+// it finds a nonce that two processes used, which no test of one process could find.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 namespace leeway::sim::adversary {
 
 struct SealBook {
-  // Use of one key and nonce vector: one direction, lane and phase.
+  // Record of the use of one key with its nonce vector. Each direction, lane and phase has its own.
   struct Use {
     std::uint64_t sealed = 0;  // the largest number that was sealed
     std::set<std::uint64_t> opened;
@@ -22,7 +22,7 @@ struct SealBook {
   std::string broken;  // text about the first rule that was broken
 };
 
-// `book` outlives the ciphers.
+// Returns a maker of ciphers that record their use in `book`, which must outlive them.
 seal::CipherMaker watched_cipher(SealBook& book);
 
 }  // namespace leeway::sim::adversary

@@ -127,7 +127,8 @@ std::span<const float> Agreement::sent_by(Rank from, Rank to, const CallLedger& 
   return decoded_;
 }
 
-// Checks that promised elements that never came are zero, so that no stale gradient is applied.
+// Checks that elements that were promised but never came are zero, so that no stale gradient is
+// applied.
 void Agreement::compare_cleared(Instant now, Rank rank, Rank owner, const CallLedger& call,
                                 std::span<const float> result) {
   if (owner == rank) return;
@@ -160,8 +161,8 @@ void Agreement::compare_ages(Instant now, Rank rank, const CallLedger& call,
       const bool seen = flow.seen.test(index);
       const std::uint32_t digest = digest_of(packet_of(plan, index, result));
       const bool same = digest == held.digest;
-      // The engine has used a packet that may be late if the block has changed, or equals what the
-      // owner sent.
+      // A packet that may be late was used by the engine if the block has changed, or equals what
+      // the owner sent.
       const bool fresh =
           seen && (!late || !flow.maybe_late.test(index) || !same ||
                    equal_bits(packet_of(plan, index, result), sent_by(owner, rank, call, index)));

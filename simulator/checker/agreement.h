@@ -16,8 +16,8 @@ namespace leeway::sim {
 
 class Agreement {
  public:
-  // `age_max`: the most broadcasts in a row that a rank's copy of parameters may miss; 0 sets no
-  // bound.
+  // `age_max`: maximum number of broadcasts in a row that a rank's copy of parameters may miss; 0
+  // sets no maximum.
   Agreement(Check& check, int size, std::uint64_t seed, std::uint32_t age_max);
 
   // Call it before the engine sees a replica_broadcast. `result`: the parameters of other owners
@@ -31,7 +31,7 @@ class Agreement {
   void forget(Rank rank) { held_[rank].clear(); }
 
  private:
-  // A packet's worth of another rank's parameters.
+  // State of a rank's copy of one packet of another rank's parameters.
   struct Held {
     std::uint32_t digest = 0;
     std::uint32_t age = 0;  // broadcasts since the block came

@@ -25,8 +25,8 @@ struct FlowLedger {
   std::uint32_t copies = 0;    // copies of all packets
   std::uint32_t repaired = 0;  // distinct packets that answer a request, or follow from parity
   std::uint32_t unsure = 0;    // distinct packets that the engine was free to call late
-  // those of `unsure` that follow from parity: the engine may have called a packet late that parity
-  // needs
+  // packets of `unsure` that were computed from parity: the engine may have called late a packet
+  // that the computation needs
   std::uint32_t unsure_follow = 0;
   std::uint32_t dropped_early = 0;  // came before the call was open, and no place was left
   std::uint32_t lost = 0;           // first passes that the network lost
@@ -92,8 +92,8 @@ struct RankLedger {
   std::array<std::vector<FlowLedger>, 2> flows;  // [half][sender]
   std::vector<std::byte> staged;  // first copies of encoded contributions, by sender and packet
   std::vector<EarlyPacket> early;
-  // Best effort, by sender: how many chunks it has certainly passed, in the order in which all
-  // senders send them.
+  // For best effort, by sender: how many chunks the sender has certainly passed, in the order in
+  // which all senders send chunks.
   std::vector<std::uint32_t> passed;
   std::uint32_t passed_by_all = 0;
 

@@ -28,7 +28,7 @@ class CallPlan {
  public:
   CallPlan() = default;
   // `number`: the collective's number, which decides the owners if only few ranks own packets.
-  // `lengths`: those of uneven blocks (Call::lengths), else empty.
+  // `lengths`: the lengths of uneven blocks (Call::lengths), else empty.
   CallPlan(const collective::OperationSpec& spec, const protocol::EndpointConfig& config,
            std::uint32_t number, std::span<const std::size_t> lengths = {});
 
@@ -38,7 +38,7 @@ class CallPlan {
   bool reduces() const { return collective::has_reduce_half(kind_); }
   bool spreads() const { return collective::has_spread_half(kind_); }
   bool exact() const { return delivery_.kind == Delivery::Kind::exact; }
-  // The delivery class of the call. `deadline` is that of the first rank that submitted.
+  // The delivery class of the call. Its deadline is the one that the first submitting rank gave.
   const Delivery& delivery() const { return delivery_; }
   Delivery::Kind spread_delivery() const {
     const bool own = kind_ == collective::OperationKind::all_reduce || lenient_;
@@ -101,8 +101,8 @@ class CallPlan {
   std::size_t input_ = 0;  // elements
   std::size_t output_ = 0;
   std::vector<std::size_t> lengths_;
-  // Uneven blocks, by rank: offset of the block in the tensor that is summed or gathered. Empty if
-  // blocks follow each other.
+  // Offset of each rank's uneven block in the tensor that is summed or gathered. Empty if blocks
+  // follow each other.
   std::vector<std::size_t> places_;
   bool lenient_ = false;
   Rank root_ = kNoRank;

@@ -110,8 +110,8 @@ Checkers::State::State(const scenario::Scenario& scenario, std::uint64_t seed,
   checks[i12].rule_out("a single run cannot tell; same_trace() compares two");
   checks[i14].rule_out("the core does not encrypt yet");
   checks[i9].rule_out("the run was not told of an end of its faults");
-  // If few ranks own packets, they take turns. So after a rank's address changed, a peer may not
-  // send to it before the rank owns packets again.
+  // If few ranks own packets, they take turns. So after a rank's address changed, a peer may send
+  // nothing to it until the rank owns packets again.
   recovery_rounds = scenario.address_change_size() > 0
                         ? std::max(kRecoveryRounds, std::uint32_t{scenario.ranks()})
                         : kRecoveryRounds;

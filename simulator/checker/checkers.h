@@ -34,8 +34,8 @@ struct CheckerSetup {
   // nodes by process; without them I13 does not hear of stray datagrams
   std::vector<const collective::Node*> nodes;
 
-  // For further communicators. `processes`: the process of each rank. `credit`: that of the first
-  // communicator's checkers, because communicators of a lane share paths.
+  // For further communicators. `processes`: the process of each rank. `credit`: the credit check of
+  // the first communicator's checkers, because communicators of a lane share paths.
   std::vector<Rank> processes;
   std::uint32_t epoch = 1;
   Credit* credit = nullptr;
@@ -83,26 +83,26 @@ class Checkers final : public CoreObserver {
   void on_left(Instant now, std::uint32_t rank);
 
   // Call it when the rank has aborted the communicator. `failed` is true if no call was open, or if
-  // the open one failed with kCancelled before abort() returned.
+  // the open call failed with kCancelled before abort() returned.
   void on_abort(Instant now, std::uint32_t rank, bool failed);
   // Call it at the end of the run. `untouched`: whether the buffers of an aborted call are as the
   // caller left them.
   void on_aborted_buffers(std::uint32_t rank, bool untouched);
 
-  // Call it when a call has returned to the rank's program (I20). If the call has legs or slices,
-  // do not call it for those.
+  // Call it when a call has returned to the rank's program (I20). Do not call it for the legs or
+  // slices of a call.
   void on_returned(Instant now, std::uint32_t rank, std::uint32_t round, CallKind kind,
                    const Status& status);
 
   // Call it when a split is over. `good` is true if the rank was told the values that all other
-  // ranks gave in it.
+  // ranks gave in the split.
   void on_split(Instant now, std::uint32_t rank, bool good);
 
   // Call it when the last fault is over: from `first_round` on nothing is lost and nobody pauses.
   // Rounds must be complete after three rounds of recovery (I9).
   void on_faults_over(std::uint32_t first_round);
 
-  // Call it when all live ranks have returned.
+  // Call it when all live ranks have returned from `round`.
   void on_round_end(Instant now, std::uint32_t round, const Network& network);
 
   // Call it with the `result` of a rank's reduction; `reference` is the loss-free average of the
@@ -110,10 +110,11 @@ class Checkers final : public CoreObserver {
   void on_reduced(std::uint32_t round, std::uint32_t rank, std::span<const double> reference,
                   std::span<const float> result);
 
-  // `overdrawn`: datagrams that went to addresses that had not answered, beyond the allowed number.
+  // `overdrawn`: number of datagrams, beyond the allowed number, that went to addresses that had
+  // not answered.
   void on_addresses(Instant now, std::uint64_t overdrawn);
-  // Returns the records of i1 to i21, in order. `endpoints_idle`: no endpoint has anything open or
-  // queued.
+  // Returns the records of i1 to i21, in order. `endpoints_idle`: true if no endpoint has anything
+  // open or queued.
   std::vector<CheckRecord> finish(Instant now, const Network& network, bool endpoints_idle);
 
  private:
@@ -125,8 +126,8 @@ class Checkers final : public CoreObserver {
 void merge(std::vector<CheckRecord>& into, const std::vector<CheckRecord>& further,
            const std::string& name);
 
-// Checks I12: two runs of the same scenario and seed have the same trace. Else the record says
-// where the traces differ.
+// Checks I12: two runs of the same scenario and seed have the same trace. If the traces differ, the
+// record says where.
 CheckRecord same_trace(const RunRecord& first, const RunRecord& second);
 
 }  // namespace leeway::sim

@@ -59,8 +59,8 @@ void Checkers::State::on_data_packet(Instant now, PacketStep step, const Packet&
     book.on_lost(prefix.source, *to, header);
 }
 
-// Returns true if these checkers check credit on the packet's lane. One communicator per lane does,
-// because all share the lane's paths. `word` is the lane if nothing is sealed.
+// Returns true if these checkers check credit on the packet's lane. Only one communicator per lane
+// does, because all share the lane's paths. If nothing is sealed, packet.word is the lane.
 bool Checkers::State::looks_at_credit(const Packet& packet) const {
   if (setup.lane > 0) return packet.word == setup.lane;
   return is_first() && (!has_lanes || packet.word == 0);
@@ -157,8 +157,8 @@ void Checkers::State::check_payload(Instant now, Rank rank, Rank from, const Cal
 
 namespace {
 
-// Returns the number of operations in a call. An exchange counts as one more. A rank's messages to
-// itself within an exchange do not count.
+// Returns the number of operations in a call. An exchange is one operation, and each of its
+// messages to or from another rank is one more.
 std::size_t operations_of(Rank rank, const Call& messages) {
   if (messages.spec == nullptr) return messages.messages.size();
   const auto with_others = [&](const collective::OperationSpec& spec) { return spec.peer != rank; };
@@ -222,7 +222,7 @@ void Checkers::State::check_forfeit(Instant now, Rank rank, const Call& call,
   book.close(rank, false);
 }
 
-// Notes each peer that the rank has given up as having left the rank's calls.
+// For each peer that the rank has given up, notes that the peer has left the rank's calls.
 void Checkers::State::learn_deaths(Instant now, Rank rank) {
   if (book.size() == 0) return;
   const protocol::Endpoint& endpoint = setup.engines[rank]->endpoint();
@@ -299,7 +299,7 @@ void Checkers::State::check_liveness(Instant now, Rank rank, const Call& call,
                                      const CallResult& result) {
   if (fault_free_round == UINT32_MAX || call.round < fault_free_round + recovery_rounds) return;
   const bool complete = result.status.ok() && result.arrived == result.expected;
-  // The rank itself cancelled the call.
+  // A call that the rank itself cancelled may be incomplete.
   if (result.status.code() == StatusCode::kCancelled) return;
   if (!complete && departures.may_have_cut(now, result.status)) return;  // I15 judges that
   checks[i9].expect(complete, [&] {

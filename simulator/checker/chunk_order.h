@@ -16,8 +16,9 @@ class ChunkOrder {
   ChunkOrder(const schedule::PacketGrid& grid, std::uint64_t rotation_key)
       : grid_(grid), start_(schedule::PacketCursor::start_of(grid, rotation_key)) {}
 
-  // Returns how many chunks a sender has certainly sent if a packet at this position came. The
-  // chunk's worth of packets before it does not count: they may have been overtaken.
+  // Returns how many chunks a sender has certainly sent if a packet at this position came. The last
+  // packets before the position, as many as a chunk has, may have been overtaken, so they do not
+  // count.
   std::uint32_t passed(PacketPosition position) const {
     const ChunkIndex first = grid_.chunk_of(start_);
     const std::uint32_t first_part =
@@ -27,8 +28,8 @@ class ChunkOrder {
     return behind(first, at);
   }
 
-  // Returns the place of a packet's chunk in this order. All senders start inside one chunk, which
-  // comes last.
+  // Returns the place of a packet's chunk in this order. All senders start inside the same chunk.
+  // That chunk has the last place.
   std::uint32_t place(PacketIndex index) const { return behind(grid_.chunk_of(start_), index); }
 
  private:

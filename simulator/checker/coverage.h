@@ -1,9 +1,9 @@
 // I21: the error that a report predicts matches the error of the result.
 //
 // A sample is one shard of one call. It compares the mean square distance between the result and
-// the true value with the variances in NoiseReport. The report knows which packets came, so both
-// have the same expectation for every pattern of loss. This holds for contributions that are
-// independent and have the same mean square per unit of work.
+// the true value with the variances in NoiseReport. The report knows which packets came, so
+// distance and variances have the same expectation for every pattern of loss. This holds for
+// contributions that are independent and have the same mean square per unit of work.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace leeway::sim {
 
-// kCoverageTolerance is relative. kCoverageSigmas is five, because a search of ten thousand seeds
-// would meet four by chance.
+// kCoverageTolerance is relative. kCoverageSigmas is five, because in ten thousand seeds a
+// difference of four standard errors would occur by chance.
 inline constexpr double kCoverageTolerance = 0.1;
 inline constexpr double kCoverageSigmas = 5.0;
 inline constexpr std::uint64_t kCoverageSamplesLeast = 50;

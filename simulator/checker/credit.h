@@ -1,8 +1,8 @@
 // I8: a rank sends data to a peer only while fewer than a window of datagrams are in flight to it.
 //
-// The network can see this. Each data datagram carries a number. It may exceed the largest number
-// that the peer's reports confirm by at most a window. Only reports that the sender has received
-// count.
+// An observer of the network can check this. Each data datagram carries a number. The number may
+// exceed the largest number that the peer's reports confirm by at most a window. Only reports that
+// the sender has received count.
 #pragma once
 
 #include <cstdint>

@@ -156,8 +156,8 @@ void Departures::check_wait(Instant now, Rank rank, const CallLedger& call,
       const Instant limit =
           kind == FlowKind::reduce && !overdue ? call.reduce_ends(rank) : call.ends(rank);
       const bool early = left_early(side.submitted_at, limit, rank, peer);
-      // An exact call may lack only a confirmation, which cannot be seen from outside, so it counts
-      // as incomplete.
+      // An exact call may lack only a confirmation, which cannot be seen from outside. So an
+      // overdue call counts as incomplete.
       const bool incomplete = overdue || flow.missing() + flow.unsure > 0;
       // Before `limit`, this rank's own deadline, only a peer's deadline can have ended the call.
       // So an incomplete flow does not count as lacking then.

@@ -36,8 +36,8 @@ class Departures {
   void on_pumped(Rank rank);
   void on_pause(Instant now, Rank rank);
   void on_resume(Instant now, Rank rank);
-  // Returns true if a call may have ended incomplete, with `status`, because a rank left. That rank
-  // left without serving its peers, or has served them for as long as it must.
+  // Returns true if a call may have ended incomplete, with `status`, because a rank left without
+  // serving its peers, or after it had served them for as long as it must.
   bool may_have_cut(Instant now, const Status& status) const;
   // Call it when the rank's call is over, before its ledger is closed.
   void on_done(Instant now, Rank rank, const CallLedger& call, const CallResult& result);

@@ -3,9 +3,9 @@
 //
 // It follows the protocol's rules about which packets count. A packet counts once, if it comes
 // after its receiver opened the call and before the call returned. Before the opening, at most
-// limits::kEarlySlotsPerPeer packets of a sender wait. The book does not model timing. Whether a
-// packet is late may depend on it: a flow ended and fell quiet, a deadline came, or every sender
-// passed the chunk. Such a packet is noted as one that the engine may call late.
+// limits::kEarlySlotsPerPeer packets of a sender wait. The book does not model timing, on which it
+// may depend whether a packet is late: a flow ended and fell quiet, a deadline came, or every
+// sender passed the chunk. Such a packet is noted as one that the engine may call late.
 #pragma once
 
 #include <deque>
@@ -33,7 +33,7 @@ class LedgerBook {
 
   // Begins a rank's next call. Returns null if the other ranks submitted a different operation.
   CallLedger* submit(Instant now, Rank rank, const Call& call);
-  // Call it when a rank submits `count` messages. They have no number among the calls.
+  // Call it when a rank submits `count` messages. Messages have no number among the calls.
   void on_messages(Rank rank, std::size_t count) { ranks_[rank].messages += count; }
   // Returns true if ranks submitted different operations under one number. The engine then rightly
   // refuses packets.
@@ -70,8 +70,8 @@ class LedgerBook {
 
   // Takes back the last `copies` copies of the latest batch that belong to the open call of `rank`.
   // The call had ended before the engine read them. Returns false if fewer can be taken back. The
-  // first packet of the batch is taken back only if the call `failed`: then the call may have ended
-  // as it was submitted, before the batch came.
+  // first packet of the batch is taken back only if the call `failed`, because a failed call may
+  // have ended when it was submitted, before the batch came.
   bool take_back(Rank rank, std::uint64_t copies, bool failed = false);
 
  private:
@@ -112,8 +112,8 @@ class LedgerBook {
     std::vector<EarlyPlaces> early;  // by sender
     std::vector<EarlyMessage> early_messages;
     std::vector<bool> gone;  // peers that said good-bye to it
-    // Collectives that a peer reported as failed before this rank opened them, with the first such
-    // peer.
+    // Collectives that a peer reported as failed before this rank opened them, each with the first
+    // such peer.
     std::map<std::uint32_t, Rank> failed_before;
   };
 

@@ -174,7 +174,7 @@ std::uint64_t LedgerBook::seed(Rank rank) const {
 }
 
 // Counts the packets that can be computed from parity. Those are the missing packets of a code,
-// once as many of its parity packets have come.
+// once at least as many of its parity packets have come.
 void LedgerBook::follow(Rank rank, Rank from, CallLedger& call, FlowKind kind, std::uint32_t code,
                         bool late) {
   RankState& state = ranks_[rank];
@@ -304,8 +304,8 @@ bool LedgerBook::take_back(Rank rank, std::uint64_t copies, bool failed) {
     if (item.call != call->number) continue;
     FlowLedger& flow = call->ranks[rank].flow(item.kind, item.from);
     // The header of a batch's first packet may itself end the call, before the engine uses the
-    // packet. A packet that must count cannot end the call that way, so the engine has used it and
-    // it stays.
+    // packet. A packet that must count cannot end the call that way. So the engine has used such a
+    // packet, and it is not taken back.
     if (item.opens && item.first && !item.late && !item.parity && !failed) return false;
     if (item.parity) {
       flow.ended &= !item.ended;

@@ -24,9 +24,9 @@ bool may_silence(const scenario::Scenario& scenario);
 bool may_lose_goodbyes(const scenario::Scenario& scenario);
 
 // Returns true if the operation's estimator has mean error zero under this network's losses, and
-// results have no error of another source.
+// results have no error from another source.
 bool is_unbiased(const scenario::Scenario& scenario);
-// Returns true if contributions have the same distribution on all ranks, per unit of workand a
+// Returns true if contributions have the same distribution on all ranks, per unit of work, and a
 // codec adds no bias.
 bool has_alike_contributions(const scenario::Scenario& scenario);
 

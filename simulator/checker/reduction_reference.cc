@@ -11,10 +11,11 @@ namespace {
 
 using wire::FlowKind;
 
-// Most senders of a packet for which the checker tries out whether they were summed: 2^6 sums.
+// At most this many senders of a packet are tried out as summed or not summed, which makes 2^6
+// sums.
 constexpr std::size_t kOpenMax = 6;
 
-// A larger difference is more than rounding. Relative to the largest number of the packet.
+// Largest difference that rounding can explain, relative to the largest number of the packet.
 constexpr float kFar = 1e-3f;
 
 // Stands for a rate that the checker can no longer know.
@@ -57,14 +58,15 @@ void ReductionReference::take_senders(const CallLedger& call, Rank rank,
     const bool fewer = row.arrived < std::uint64_t{reduce.distinct} + spread.distinct;
     sender.unsure = fewer && reduce.unsure > 0;
     sender.counted = !sender.unsure || spread.unsure == 0 || report.elements_missing == 0;
-    // A half that settles as a whole calls the packets late that came last.
+    // If a half settles as a whole, the packets that came last are those that the engine calls
+    // late.
     if (sender.unsure && sender.counted && row.arrived >= spread.distinct)
       sender.arrived = static_cast<std::uint32_t>(row.arrived - spread.distinct);
   }
 }
 
-// Returns the weight that the flow's packets state. If the engine may have called all of them late,
-// but used some, one of those stated the weight.
+// Returns the weight that the flow's packets state. All of them may be late for the engine. If it
+// used some nevertheless, the weight is the one that such a packet stated.
 float ReductionReference::weight_of(const FlowLedger& flow, Rank from) const {
   const bool by_late = flow.weight != flow.weight && senders_[from].arrived > 0;
   return by_late ? flow.late_weight : flow.weight;
@@ -144,7 +146,7 @@ bool ReductionReference::is_certain(const CallLedger& call, Rank rank, Rank from
                      [&](const FlowLedger::Distinct& packet) { return packet.index == index; });
 }
 
-// Computes the packet's sum from the contributions that certainly count and those senders of
+// Computes the packet's sum from the contributions that certainly count, and from those senders of
 // `open_` whose bit is set in `choice`.
 void ReductionReference::reduce(const CallLedger& call, Rank rank, std::uint32_t index,
                                 std::uint64_t choice) {
@@ -277,9 +279,9 @@ void ReductionReference::check_packet(const CallLedger& call, Rank rank, std::ui
     outcome.resolved = false;
     return;
   }
-  // Finds the choice of contributions whose sum the engine has, the likeliest first: all that came.
-  // Two choices give the same sum if a contribution weighs nothing, is left out, or is zero. Then
-  // the engine's choice stays unknown.
+  // Finds the choice of contributions whose sum the engine has. Tries the likeliest choice first:
+  // all contributions that came. Two choices give the same sum if a contribution weighs nothing, is
+  // left out, or is zero. Then the engine's choice stays unknown.
   std::uint64_t made = 0;
   int fitting = 0;
   for (std::uint64_t choice = std::uint64_t{1} << open_.size(); fitting < 2 && choice-- > 0;) {

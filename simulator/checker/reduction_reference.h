@@ -2,7 +2,7 @@
 // rank order, decoded as they were sent, with the estimator's scales of src/math/estimate.
 //
 // This file does its own additions and products. It takes scales (estimate::ScalePlan) and the
-// decoding of bytes (codec::accumulate) from the library, which tests both elsewhere.
+// decoding of bytes (codec::accumulate) from the library, whose own tests cover them.
 #pragma once
 
 #include <span>

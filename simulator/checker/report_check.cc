@@ -42,8 +42,8 @@ Seen seen_of(const RankLedger& side, Rank from) {
   return seen;
 }
 
-// Returns how many packets the ledger counts as computed from parity, although the parity may have
-// lacked a late packet.
+// Returns how many packets the ledger counts as computed from parity although the engine may not
+// have computed them, because a packet that the computation needs may have been late.
 std::uint64_t unfollowed(const Seen& seen, const PeerReport& row) {
   return row.late == 0 ? 0 : seen.unsure_follow;
 }
@@ -147,8 +147,9 @@ void ReportCheck::check_sums(Instant now, Rank rank, const CallLedger& call,
   });
 }
 
-// Checks the report's count of contributions of which nothing came. At least those without any
-// packet must count, and at most those without a packet that certainly came in time.
+// Checks the report's number of contributions of which nothing came. It is at least the number of
+// contributions without any packet, and at most the number without a packet that certainly came in
+// time.
 void ReportCheck::check_contributions(Instant now, Rank rank, const CallLedger& call,
                                       const CallResult& result) {
   if (!call.plan.reduces()) return;

@@ -2,8 +2,8 @@
 //
 // For every sender:
 //   arrived + duplicate + late = copies that came between the opening of the call and its return;
-//   arrived = the different packets among them, less those that the engine may have called late
-//     (LedgerBook), and exactly as many if it called none late;
+//   arrived = the different packets among them if the engine called none late; otherwise those that
+//     it may have called late (LedgerBook) can be missing;
 //   repaired, loss, loss_first_pass, elements_missing and complete follow from these.
 // A half may settle with packets missing only for a reason: its deadline, a sender that has left,
 // or a delivery class that allows it once the sender's pass has ended. In the last case, on a

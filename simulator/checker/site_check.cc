@@ -17,11 +17,11 @@ namespace {
 using collective::OperationKind;
 using collective::OperationSpec;
 
-// Difference that no rounding explains, relative to the largest mean magnitude of the
+// Difference beyond which rounding is no explanation, relative to the largest mean magnitude of the
 // contributions.
 constexpr double kFarFromMean = 1e-4;
 
-// The most legs that a call has in addition to its legs within single sites.
+// Maximum number of legs that a call has in addition to its legs within single sites.
 constexpr std::uint32_t kFurtherLegs = 4;
 
 std::string where_in(Instant now, std::uint32_t rank, const Call& call) {

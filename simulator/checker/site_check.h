@@ -4,8 +4,8 @@
 //   I2  an exact reduction differs from the loss-free average by rounding only
 //   I3  an exact call that succeeded lacks nothing; `complete` is reported only if nothing is
 //       missing
-//   I4  it returns by its deadline plus a tick for each leg that may begin behind another
-//   I6  ranks that must agree hold the same bits; after an all_gather, those of the contributions
+//   I4  a call returns by its deadline plus a tick for each leg that may begin after another leg
+//   I6  ranks that must agree hold the same bits; after an all_gather, the contributions' bits
 #pragma once
 
 #include <map>

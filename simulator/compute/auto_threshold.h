@@ -2,9 +2,9 @@
 // (src/math/budget) computes it from the ranks' times in a window of rounds. All ranks adopt it
 // some rounds later.
 //
-// Ranks exchange their times in the background, so this costs no simulated time; the rounds until
-// adoption stand for it. The search leaves out a rank that has not finished its window when the
-// first rank adopts (dead, or rounds behind).
+// Ranks exchange their times in the background, so the exchange costs no simulated time. The rounds
+// until adoption stand for its duration. The search leaves out a rank that is dead or rounds
+// behind, and so has not finished its window when the first rank adopts the threshold.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct AutoThresholdOptions {
   std::uint32_t first_round = 0;  // first round of the first window
   std::uint32_t window_rounds = 44;
   std::uint32_t adopt_after = 1;  // rounds between a window and the first with its threshold
-  // rounds from one window's end to the next, at least window_rounds + adopt_after; 0: one window
-  // only
+  // rounds from one window's end to the next window's end, at least window_rounds + adopt_after;
+  // with 0 there is one window only
   std::uint32_t every_rounds = 0;
 };
 

@@ -2,7 +2,7 @@
 // noise of compute times. The library's gate and search (src/math/budget) decide when to stop.
 //
 // Times are also drawn for micro-batches that are not computed. So the draws do not depend on the
-// threshold, and a run can tell how long its steps would have lasted without one.
+// threshold, and a run can report how long its steps would have lasted without a threshold.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ class BudgetedCompute {
   // `ranks`: one more than the largest rank.
   BudgetedCompute(const scenario::Compute::DropCompute& compute, std::uint32_t ranks);
 
-  // Draws a rank's next round, which begins now. Its micro-batches last `slow_f32` / 2^32 times as
-  // long.
+  // Draws the times of a rank's next round, which begins at `now`. Each micro-batch lasts
+  // `slow_f32` / 2^32 times as long as the distribution says.
   ComputeDraw draw(Instant now, std::uint32_t rank, std::uint32_t round, RandomStream& stream,
                    std::uint64_t slow_f32);
 

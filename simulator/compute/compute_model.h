@@ -40,7 +40,7 @@ using ComputeModel =
 // file.
 Result<ComputeModel> compute_model(const scenario::Compute& compute);
 
-// Draws a time in nanoseconds. Computing takes `slow_f32` / 2^32 times as long as the model says.
+// Draws a compute time in ns. The time is `slow_f32` / 2^32 times as long as the model says.
 std::int64_t draw(const ComputeModel& model, RandomStream& stream, std::uint32_t round,
                   std::uint64_t slow_f32);
 

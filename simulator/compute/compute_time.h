@@ -2,7 +2,8 @@
 //
 // Times are computed in integers. A rank's draws depend only on the seed, its number and its own
 // model. A rank without a `compute` entry takes no time. If several `compute` entries name a rank,
-// the last one holds. If several `slow` entries of a rank cover a round, the last one holds, too.
+// the last entry applies. If several `slow` entries of a rank cover a round, the last entry
+// applies.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ namespace leeway::sim {
 struct ComputeDraw {
   std::int64_t ns = 0;
   std::int64_t full_ns = 0;  // the time that it would have taken without a threshold
-  // If the rank works in one piece, these are the largest planned number of micro-batches among
-  // ranks with DropCompute. So its contribution counts as much as one of theirs that is complete.
+  // For a rank without DropCompute, both numbers are the largest planned number of any rank with
+  // DropCompute. So its contribution weighs as much as a complete contribution of such a rank.
   MicroBatches micro_batches;
   double weight = 1;  // weight that the contribution, the sum over micro-batches, declares
   std::int64_t threshold_ns = 0;  // threshold in force, or 0
@@ -29,7 +30,7 @@ struct ComputeDraw {
 
 class ComputeTimes {
  public:
-  // The scenario is valid. Trace files are read here; an error names the file and the line.
+  // `scenario` must be valid. make() reads its trace files; an error names the file and the line.
   static Result<ComputeTimes> make(const scenario::Scenario& scenario, std::uint64_t seed);
 
   ComputeTimes(ComputeTimes&&) noexcept;

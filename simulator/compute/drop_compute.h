@@ -1,9 +1,9 @@
 // The noise of arXiv 2306.10598's public code: every micro-batch is prolonged by a random share of
 // its own time.
 //
-// A micro-batch of time t lasts t (1 + factor 0.5 l / 87.634), where the noise level l is drawn
-// from 1 .. 999 with weight exp(-(ln l - 4)^2 / 2) / l. 87.634 is the mean of l: the multiplier l /
-// 87.634 has mean 1, variance 1.35 and at most 11.4.
+// A micro-batch of time t lasts t * (1 + factor * 0.5 * l / 87.634). The noise level l is drawn
+// from 1 .. 999 with weight exp(-(ln l - 4)^2 / 2) / l. Its mean is 87.634, so the multiplier
+// l/87.634 has mean 1. The multiplier has variance 1.35, and is at most 11.4.
 #pragma once
 
 #include <array>
@@ -29,14 +29,15 @@ struct DropComputeNoise {
   std::uint64_t unit_f32 = 0;
 };
 
-// Draws how long each micro-batch of a step lasts, noise included, times `slow_f32` / 2^32.
+// Draws the times of a step's micro-batches, noise included, and multiplies them by `slow_f32` /
+// 2^32.
 void draw(const DropComputeNoise& noise, RandomStream& stream, std::uint64_t slow_f32,
           std::span<std::int64_t> latencies_ns);
 
 // Returns `unit_f32` for a scenario's `factor`.
 std::uint64_t drop_compute_unit_f32(double factor);
 
-// Mean and deviation of a micro-batch's time, over its time without noise.
+// Mean and standard deviation of a micro-batch's time, divided by its time without noise.
 struct DropComputeMoments {
   double mean = 1;
   double deviation = 0;

@@ -1,4 +1,4 @@
-// Counts the micro-batches of a rank's step.
+// The numbers of completed and of planned micro-batches in one step of a rank.
 #pragma once
 
 #include <cstdint>

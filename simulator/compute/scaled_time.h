@@ -14,7 +14,7 @@ constexpr std::int64_t sum_of_times(std::int64_t a_ns, std::int64_t b_ns) {
   return std::min(a_ns + b_ns, kLongestNs);
 }
 
-// ns * factor, to nearest; factor_f32 is the factor times 2^32.
+// Returns `ns` * factor, rounded to the nearest ns. `factor_f32` is the factor times 2^32.
 constexpr std::int64_t scaled_time(std::int64_t ns, std::uint64_t factor_f32) {
   const Wide product = (Wide{static_cast<std::uint64_t>(ns)} * factor_f32 + (kOneF32 >> 1)) >> 32;
   return product < static_cast<std::uint64_t>(kLongestNs) ? static_cast<std::int64_t>(product)

@@ -32,7 +32,7 @@ class Addresses {
   void move(std::uint32_t process);
   void rebind(std::uint32_t process);
 
-  // Returns the address that other processes know at first.
+  // Returns the address of `process` that other processes know at first.
   NetworkAddress told(std::uint32_t process) const;
 
   // Call it when a datagram leaves the process for `to`. Returns the source address that the
@@ -56,12 +56,13 @@ class Addresses {
   void on_told(std::uint32_t process, const NetworkAddress& address) {
     account(process, address).allowed += 8 * kChallengeBytes;
   }
-  // Datagrams that broke I11: core datagrams to an address that had never answered, and path
-  // messages beyond three times what came from there.
+  // Number of datagrams that broke I11. I11 forbids datagrams of the core to an address that has
+  // never answered. It also limits the bytes of path messages to such an address: three times the
+  // bytes that came from there, and more after on_told().
   std::uint64_t overdrawn() const { return overdrawn_; }
 
  private:
-  // A port from which a process's datagrams come, and when one last left through it.
+  // A port from which a process's datagrams come, and when a datagram last left through it.
   struct Port {
     std::uint16_t number = 0;
     Instant used;
@@ -71,7 +72,7 @@ class Addresses {
     Port port;
     Duration idle = Duration::max();
     bool symmetric = false;
-    // ports of a symmetric translator, by destination address
+    // Ports of a symmetric translator, by destination address.
     std::map<std::uint32_t, Port> ports;
   };
   // Bytes that a process has sent, and may send, to an address.

@@ -95,8 +95,8 @@ bool CoreEndpoints::unseal(Instant now, std::uint32_t process, std::uint64_t wor
   return true;
 }
 
-// Opens a datagram that came through a relay, or opens and forwards one if this process is the
-// relay. Returns true if it is for this core.
+// Opens a datagram that came through a relay. If this process is the relay, forwards it instead.
+// Returns true if the datagram is for this core.
 bool CoreEndpoints::unseal_relayed(Instant now, std::uint32_t process, const seal::RelayHead& head,
                                    const seal::Associations::Opened& outer, Datagram& datagram) {
   Process& here = processes_[process];
@@ -228,8 +228,8 @@ void CoreEndpoints::keep_in_socket(Process& process, const Datagram& datagram) {
   process.socket.push_back(keep(datagram));
 }
 
-// Tells the observers of a datagram. Datagrams for the process instead of a member are skipped. A
-// datagram that comes in pieces is told once it is whole.
+// Tells the observers of a datagram that arrived. Datagrams for the process instead of a member are
+// skipped, except pieces: observers are told of the whole datagram with its last piece.
 void CoreEndpoints::tell(Instant now, std::uint32_t process, const Datagram& datagram,
                          ByteSpan bytes) {
   if (!wire::is_for_process(bytes)) return tell_datagram(now, process, datagram.from, bytes);
@@ -248,7 +248,8 @@ void CoreEndpoints::tell(Instant now, std::uint32_t process, const Datagram& dat
   if (!whole.empty()) tell_datagram(now, process, datagram.from, whole);
 }
 
-// Tells observers of a datagram that has lost a piece. The piece does not show which one.
+// Tells observers that a datagram may be lost, for each piece and each size message that leaves. A
+// lost piece would not show which datagram it belonged to.
 void CoreEndpoints::tell_cut(const Train& train, std::uint32_t from, ByteSpan datagram) {
   if (wire::is_for_process(datagram) && communicators_[0].observer != nullptr)
     tell_loss(train.to, from, wire::epoch_of(datagram).value_or(0));
@@ -267,8 +268,8 @@ void CoreEndpoints::tell_datagram(Instant now, std::uint32_t process, std::uint3
   tell_stray(now, process, sender, epoch, bytes);
 }
 
-// Tells of a datagram that reaches no member. The node keeps it for a member that joins later; an
-// older one that it drops for this is lost.
+// Tells observers of a datagram that reaches no member. The node keeps the datagram for a member
+// that joins later. If an older datagram has to make room for it, the older one is lost.
 void CoreEndpoints::tell_stray(Instant now, std::uint32_t process, std::uint32_t from,
                                std::uint32_t epoch, ByteSpan bytes) {
   if (lane_of(process) == 0) communicators_[0].observer->on_stray(now, process);
@@ -277,7 +278,7 @@ void CoreEndpoints::tell_stray(Instant now, std::uint32_t process, std::uint32_t
     for (const Communicator& any : communicators_) tell_loss(process, from, any.epoch);
     return;
   }
-  if (prefix.type == wire::PacketType::alive) return;  // the node keeps none
+  if (prefix.type == wire::PacketType::alive) return;  // the node keeps no such datagrams
   for (const Communicator& any : communicators_) {
     const auto seat = std::find_if(any.seats.begin(), any.seats.end(),
                                    [&](const Seat& one) { return one.process == process; });

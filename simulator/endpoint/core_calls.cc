@@ -55,7 +55,7 @@ void CoreEndpoints::close(Instant now, std::uint32_t communicator, std::uint32_t
   want_pump(now, seat.process);
 }
 
-// Aborts as the library does (src/runtime/driving/channel.cc). Unlike there, nothing still reads
+// Aborts as the library does (src/runtime/driving/channel.cc). Unlike in the library, nothing reads
 // the call's buffers afterwards, because datagrams are copied when they leave.
 bool CoreEndpoints::abort(Instant now, std::uint32_t communicator, std::uint32_t rank) {
   Seat& seat = communicators_[communicator].seats[rank];

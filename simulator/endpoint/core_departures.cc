@@ -150,7 +150,7 @@ void CoreEndpoints::send_onward(Instant now, std::uint32_t rank) {
 }
 
 // Sends a train through a relay. A relay may drop datagrams, and observers of the network cannot
-// see which, so all are told as lost.
+// see which ones. So observers are told that all datagrams of the train are lost.
 void CoreEndpoints::send_relayed(Instant now, std::uint32_t rank, const Train& train, Rank relay) {
   const seal::Roaming& roaming = *processes_[rank].roaming;
   const ByteSpan bytes = seal_train(now, rank, train);
@@ -178,8 +178,8 @@ void CoreEndpoints::seal_for_relay(std::uint32_t rank, Rank to, Rank relay, Byte
   (void)process.seals->seal_path_message(relay, pieces, relayed_);
 }
 
-// `core`: the message contains a datagram of the core, which may go only to an address that has
-// answered.
+// Sends the sealed message to `address` of process `to`. If `core` is true, the message contains a
+// datagram of the core, which may go only to an address that has answered.
 void CoreEndpoints::send_path_message(Instant now, std::uint32_t rank, Rank to,
                                       const NetworkAddress& address, ByteSpan sealed, bool core) {
   const std::uint64_t word = note_sent(now, rank, address, sealed.size(), !core);

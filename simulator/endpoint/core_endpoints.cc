@@ -14,8 +14,8 @@
 namespace leeway::sim {
 namespace {
 
-// Before the first answer, timers assume the round trip time of the empty network, but at least
-// this.
+// Least round trip time that timers assume before the first answer. They assume that of the empty
+// network if it is longer.
 constexpr Duration kRttLeast = std::chrono::microseconds(100);
 
 protocol::EndpointConfig config_of(const scenario::Scenario& scenario, std::uint64_t seed,

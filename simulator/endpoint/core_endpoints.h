@@ -51,8 +51,8 @@ namespace leeway::sim {
 // permutations, stochastic rounding and virtual losses.
 class CoreEndpoints final : public Endpoints, private PacketReceiver {
  public:
-  // Attaches itself to the network for data and control. All arguments outlive it. The scenario is
-  // valid.
+  // Attaches itself to the network for data and control. All arguments must outlive it. The
+  // scenario must be valid.
   static Result<std::unique_ptr<CoreEndpoints>> make(const scenario::Scenario& scenario,
                                                      std::uint64_t seed, const Topology& topology,
                                                      EventQueue& queue, Network& network);
@@ -82,8 +82,8 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
 
   // ---- further communicators; `communicator` 0 is the first one ----
 
-  // Adds a communicator that has no members yet, and returns its number. `processes`: by rank. No
-  // other communicator has the epoch.
+  // Adds a communicator that has no members yet, and returns its number. `processes` holds the
+  // process of each rank. No other communicator may have the epoch.
   std::uint32_t add(std::uint32_t epoch, std::vector<Rank> processes, CoreObserver* observer,
                     std::uint32_t lane = 0);
   // Makes the rank a member. Its process may have kept datagrams for the communicator; the observer
@@ -94,7 +94,7 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   // Does what Communicator::abort() does: ends the open call and tells its client before returning.
   // Returns true if all open operations of the call failed with kCancelled.
   bool abort(Instant now, std::uint32_t communicator, std::uint32_t rank);
-  // Like leave() after serving peers, but the process goes on.
+  // Makes the rank leave the communicator after serving its peers (leave()). Its process goes on.
   void close(Instant now, std::uint32_t communicator, std::uint32_t rank, Client& client);
 
   const collective::Engine& engine(std::uint32_t rank) const {
@@ -126,8 +126,8 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   enum class Step : std::uint64_t { pump = 0, wake = 1, arrive = 2 };
 
   // A datagram that has arrived. `payload` is its number in the network's pool, or kNoPayload if
-  // `bytes` lie elsewhere. Without contents, `bytes` may be only the header; `length` is the whole
-  // length.
+  // `bytes` lie elsewhere. Without contents, `bytes` may be only the header. `length` is always the
+  // length of the whole datagram.
   struct Datagram {
     std::uint32_t from;
     ByteSpan bytes;
@@ -135,15 +135,15 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     std::uint32_t payload;
     Ecn ecn = Ecn::none;
   };
-  // A datagram that waits. It holds its place in the payload pool.
+  // A datagram that waits. The pool keeps its payload until the datagram is handed in or dropped.
   struct Kept {
     std::uint32_t from = 0;
     std::uint32_t payload = kNoPayload;
     std::uint32_t length = 0;
     Ecn ecn = Ecn::none;
   };
-  // A datagram that this process forwards as a relay, sealed for its receiver. It holds its place
-  // in the payload pool.
+  // A datagram that this process forwards as a relay, sealed for its receiver. The pool keeps its
+  // payload until the datagram is sent or dropped.
   struct Onward {
     Rank to = kNoRank;
     std::uint32_t payload = kNoPayload;
@@ -193,8 +193,8 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     std::uint64_t socket_losses = 0;
     std::vector<std::uint32_t> hearers;  // processes that hear this one's multicast
     collective::Lobby lobby;             // the same contents as in the node's own lobby
-    // Pieces of datagrams, by sender. The node has its own; these serve to tell observers of whole
-    // datagrams.
+    // Pieces of datagrams, by sender. The node puts pieces together for itself; these serve to tell
+    // observers of whole datagrams.
     std::vector<protocol::Pieces> arriving;
   };
 

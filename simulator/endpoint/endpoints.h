@@ -39,14 +39,14 @@ struct Call {
   CallKind kind = CallKind::all_reduce;
   std::uint32_t round = 0;
   std::uint64_t bytes = 0;  // bytes of the whole float32 tensor
-  // The operation for the core; must be valid until the call is done. Null for a ring, which needs
-  // only sizes, and for messages that are separate operations.
+  // The operation for the core; must be valid until the call is done. It is null for a ring, which
+  // needs only sizes, and for messages that are separate operations.
   const collective::OperationSpec* spec = nullptr;
   // Uneven blocks: number of elements that each rank sends to each rank, by sender, then by
   // receiver. Empty if blocks are even.
   std::span<const std::size_t> lengths;
-  // The messages of a call of kind messages, posted at once in this order. If `spec` is an
-  // exchange, the messages of which it consists.
+  // The messages of a call of kind messages, which are posted at once in this order. If `spec` is
+  // an exchange, these are the messages that it consists of.
   std::span<const collective::OperationSpec> messages;
 };
 
@@ -56,26 +56,26 @@ struct CallResult {
   std::int64_t submitted_ns = 0;
   std::int64_t done_ns = 0;
   std::uint64_t expected = 0;  // packets that peers were to send this rank
-  // expected packets that arrived before settling; repaired ones included
+  // Expected packets that arrived before settling, repaired ones included.
   std::uint64_t arrived = 0;
   std::uint64_t arrived_first = 0;  // without repaired ones
   std::uint64_t bytes_sent = 0;     // datagram payloads, headers and repairs included
   double contributors_mean =
-      // mean number of contributors to a packet of the rank's shard, the rank included; 0 without a
-      // reduce half
+      // Mean number of contributors to a packet of the rank's shard, the rank included; 0 without a
+      // reduce half.
       0;
   std::uint32_t contributors_min = 0;
   bool deadline_cut = false;
   // The core's report, valid during on_done only. For messages it is set only if they are an
   // exchange.
   const CollectiveReport* report = nullptr;
-  // requests of kind messages; valid during on_done only
+  // Requests of a call of kind messages; valid during on_done only.
   std::span<const collective::Request> messages;
   const collective::Request* request = nullptr;  // the request that `report` belongs to
 };
 
-// Returns true if there is a result to check. An incomplete exact spread is an error with a result:
-// zeros stand for what did not come.
+// Returns true if the call has a result to check. An exact spread that stays incomplete is an error
+// with a result: zeros stand for what did not come.
 inline bool has_result(const CallResult& result) {
   return result.status.ok() || (result.report != nullptr && !result.report->complete);
 }

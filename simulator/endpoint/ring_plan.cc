@@ -6,8 +6,8 @@ namespace leeway::sim {
 
 namespace {
 
-// Gloo's rules: a chunk has at least two slices, so that one is sent while the next arrives. A
-// slice has at most 1 MiB.
+// Limits of Gloo's ring. A chunk has at least two slices, so that one slice is sent while the next
+// one arrives. A slice has at most 1 MiB.
 constexpr std::uint64_t kSlicesPerChunkMin = 2;
 constexpr std::uint64_t kSliceBytesMax = std::uint64_t{1} << 20;
 constexpr std::uint64_t kElementBytes = 4;

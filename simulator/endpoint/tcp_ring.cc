@@ -9,14 +9,14 @@ namespace leeway::sim {
 
 namespace {
 
-// Gloo's double buffering: receives are posted for this many slices beyond those received.
+// Number of slices beyond those received for which receives are posted (Gloo's double buffering).
 constexpr std::uint64_t kPostedAhead = 2;
 // A notice of a posted receive is as long as Gloo's message header.
 constexpr std::uint64_t kNoticeBytes = 32;
 
 constexpr std::uint32_t kIpHeaderBytes = 20;
 
-// The lowest bits of an event's argument hold its step. In a deadline event the others hold the
+// The lowest bits of an event's argument hold its step. In a deadline event the other bits hold the
 // number of the call.
 constexpr int kStepBits = 2;
 constexpr std::uint64_t kStepMask = (1u << kStepBits) - 1;
@@ -135,7 +135,7 @@ void TcpRing::establish(Instant now, std::uint32_t number) {
   Node& receiver = nodes_[to];
   receiver.repaired_before = 0;
   // The receiver opened this call before the sender did. It posted receives on the old connection,
-  // which is gone, so it posts them again.
+  // which is gone. So it posts these receives again.
   if (receiver.begun && receiver.calls == nodes_[number].calls) post(now, to, receiver.posted);
 }
 

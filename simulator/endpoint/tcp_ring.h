@@ -54,7 +54,7 @@ class TcpRing final : public Endpoints, private PacketReceiver, private TcpHost 
     std::unique_ptr<TcpFlow> data;
     std::unique_ptr<TcpFlow> notices;  // connection back, for notices of posted receives
     std::uint32_t generation = 0;
-    // Not established yet, or closed by a rank that gave up a call.
+    // True before the line is established, and after a rank that gave up a call has closed it.
     bool broken = false;
     std::uint64_t given_up = 0;      // calls up to this one fail at both ends
     std::uint64_t notice_bytes = 0;  // bytes that were delivered and are not a whole notice yet

@@ -40,7 +40,7 @@ class Uplink {
   // has_room() returned false.
   Instant writable_at() const { return writable_at_; }
 
-  // Returns when no more than kRoomBytes will wait in the uplink; `now` if that is so already.
+  // Returns when the bytes that wait in the uplink will fit its room, or `now` if they fit already.
   Instant free_at(Instant now, Network& network) const { return drained_at(now, network, room_); }
 
  private:

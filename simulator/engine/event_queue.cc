@@ -18,7 +18,7 @@ EventQueue::EventQueue(std::size_t expected) {
 }
 
 // Moves now() to the next event. The earliest events are in the lowest level that has any, because
-// their higher digits equal those of now.
+// their times and now() have the same digits (of kDigitBits bits) above that level.
 void EventQueue::advance() {
   advance_until(INT64_MAX);
 }

@@ -40,7 +40,7 @@ static_assert(sizeof(Event) == 32, "two events to a cache line");
 
 class EventQueue {
  public:
-  // `expected`: number of events for which memory is reserved. A queue holds at most 2^32 - 1.
+  // Reserves memory for `expected` events. A queue has at most 2^32 - 1 events.
   explicit EventQueue(std::size_t expected = 0);
 
   // Adds an event. `time` must not be before now().
@@ -55,13 +55,13 @@ class EventQueue {
   // pushed.
   bool pop_until(Instant limit, Event& event);
 
-  // A lower bound of the next event's time; exact if few events are pending.
-  // Instant::infinite_future() if the queue is empty.
+  // Returns a lower bound of the next event's time, which is exact if few events are pending.
+  // Returns Instant::infinite_future() if the queue is empty.
   Instant next_not_before() const;
 
   // Visits at most `count` of the next events, nearest first, so that a caller can fetch into the
-  // cache what they will touch. It looks a few hundred nanoseconds ahead at most. Later pushes may
-  // come before the visited events.
+  // cache what they will touch. The visits reach at most a few hundred nanoseconds ahead. Later
+  // pushes may come before the visited events.
   template <typename Visitor>
   void look_ahead(int count, Visitor&& visit) const;
 
@@ -79,7 +79,7 @@ class EventQueue {
   static constexpr std::size_t kLevels = (63 + kDigitBits - 1) / kDigitBits;
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
-  // A list through next_, first in, first out. `last` has no meaning while it is empty.
+  // A list through next_, first in, first out. `last` has no meaning while the list is empty.
   struct List {
     std::uint32_t first = kNone;
     std::uint32_t last = kNone;
@@ -103,14 +103,14 @@ class EventQueue {
   void spread(const List& list);
 
   // Time of the event popped last. All events in the wheels are later. The time of an event in
-  // level L has the same digits above L.
+  // level L has the same digits as now above digit L.
   std::uint64_t now_ns_ = 0;
   List due_;  // events of this very instant
   std::uint64_t next_sequence_ = 0;
   std::size_t size_ = 0;
   std::uint32_t levels_in_use_ = 0;  // bit L: level L holds events
   std::array<Level, kLevels> levels_;
-  // The pending events, by index. Their links are in an array of their own, so that walking a list
+  // The pending events, by index. The links of lists are apart, in next_, so that walking a list
   // touches few cache lines.
   std::vector<Event> events_;
   std::vector<std::uint32_t> next_;

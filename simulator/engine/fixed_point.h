@@ -1,8 +1,9 @@
 // Integer arithmetic for products of fractions, roots, logarithms and powers of two. It replaces
 // floating point and the mathematics library, whose results differ between machines.
 //
-// f63 means value * 2^63 in [0, 2^63], f32 means value * 2^32. Every result depends only on the
-// arguments, on every compiler and machine.
+// In names, f63 marks an integer that stands for value * 2^63, in [0, 2^63], and f32 one that
+// stands for value * 2^32. Every result depends only on the arguments, on every compiler and
+// machine.
 #pragma once
 
 #include <array>
@@ -19,12 +20,12 @@ inline constexpr std::uint64_t kOneF32 = std::uint64_t{1} << 32;
 inline constexpr std::uint64_t kLn2F63 = 0x58B90BFBE8E7BCD6;  // ln 2 * 2^63, to nearest
 inline constexpr std::uint64_t kLog2EF32 = 0x171547653;       // log2(e) * 2^32, to nearest
 
-// Returns a * b for a, b in [0, 1], rounded to nearest.
+// Returns the product of two fractions in [0, 1], rounded to nearest. All three are times 2^63.
 constexpr std::uint64_t multiply_f63(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint64_t>((Wide{a} * b + (kOneF63 >> 1)) >> 63);
 }
 
-// Converts x >= 0 to f32. Bits below 2^-32 are cut off.
+// Returns x * 2^32 for x >= 0. Bits of x below 2^-32 are cut off.
 constexpr std::uint64_t to_f32(double x) {
   return static_cast<std::uint64_t>(x * 0x1p32);
 }
@@ -48,7 +49,8 @@ inline constexpr int kTableBits = 10;
 inline constexpr std::size_t kIntervals = std::size_t{1} << kTableBits;
 using Table = std::array<std::uint64_t, kIntervals + 1>;
 
-// log2(1 + i / kIntervals) * 2^32, rounded down. Each squaring of x in [1, 2) yields one bit.
+// Returns log2(1 + i / kIntervals) * 2^32 for each i, rounded down. Each squaring of x in [1, 2)
+// yields one bit.
 constexpr Table make_log2_table() {
   Table table{};
   for (std::size_t i = 0; i < kIntervals; ++i) {
@@ -66,7 +68,8 @@ constexpr Table make_log2_table() {
   return table;
 }
 
-// 2^(i / kIntervals) * 2^32, rounded to nearest. The roots it is made of are rounded, too.
+// Returns 2^(i / kIntervals) * 2^32 for each i, rounded to nearest. Each entry is a product of
+// roots, which are rounded, too.
 constexpr Table make_exp2_table() {
   // roots[k] is 2^(2^-(k + 1)), with 2^62 standing for 1. Each root is the square root of the one
   // before it.
@@ -96,7 +99,7 @@ constexpr Table make_exp2_table() {
 inline constexpr Table kLog2Table = make_log2_table();
 inline constexpr Table kExp2Table = make_exp2_table();
 
-// Returns the table's value at `fraction` of its range, which is [0, 2^32), interpolated linearly.
+// Interpolates the table linearly. `fraction` is a place in the table's range, from 0 to 2^32 - 1.
 constexpr std::uint64_t interpolate(const Table& table, std::uint64_t fraction) {
   constexpr int kRest = 32 - kTableBits;
   const std::size_t i = fraction >> kRest;
@@ -106,8 +109,8 @@ constexpr std::uint64_t interpolate(const Table& table, std::uint64_t fraction) 
 
 }  // namespace internal
 
-// Returns -log2(n / 2^64) for n > 0, as f32 in (0, 64 * 2^32]. The result is at most 1.8e-7 above
-// the true value, and at most 2^-31 below it.
+// Returns -log2(n / 2^64) * 2^32 for n > 0, in (0, 64 * 2^32]. As a logarithm, before the factor
+// 2^32, the result is at most 1.8e-7 above the true value, and at most 2^-31 below it.
 constexpr std::uint64_t negative_log2(std::uint64_t n) {
   const int zeros = std::countl_zero(n);
   const std::uint64_t mantissa = n << zeros << 1 >> 32;  // the fraction of 1.m, leading one dropped

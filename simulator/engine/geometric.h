@@ -33,8 +33,8 @@ class GeometricDistance {
     }
   }
 
-  // Draws the number of failures before the next success. Takes two words of the stream for every
-  // p.
+  // Draws the number of failures before the next success. Uses up two 32-bit words of the stream,
+  // whatever p is.
   std::uint64_t draw(RandomStream& stream) const { return invert(stream.u64() >> 1); }
 
   // Returns the greatest k with u < q^k; u is in [0, 2^63).

@@ -16,13 +16,13 @@ class Probability {
   static constexpr Probability never() { return {}; }
   static constexpr Probability always() { return Probability(kOneF63); }
 
-  // p in [0, 1]; exact if p has no bits below 2^-63, else cut off there.
+  // Returns p, which must be in [0, 1]. Bits of p below 2^-63 are cut off.
   static constexpr Probability of(double p) {
     LEEWAY_ASSERT(p >= 0 && p <= 1);
     return Probability(static_cast<std::uint64_t>(p * 0x1p63));
   }
 
-  // bits / 2^63, bits in [0, 2^63].
+  // Returns bits / 2^63. `bits` must be in [0, 2^63].
   static constexpr Probability of_f63(std::uint64_t bits) {
     LEEWAY_ASSERT(bits <= kOneF63);
     return Probability(bits);

@@ -20,8 +20,8 @@
 
 namespace leeway::sim {
 
-// What a draw decides. The numbers are part of every recorded run, so only add new ones at the end,
-// up to 255.
+// The decision for which a number is drawn. The values are part of every recorded run, so only add
+// new ones at the end, up to 255.
 enum class Purpose : std::uint8_t {
   loss = 0,
   delay = 1,
@@ -59,15 +59,15 @@ class RandomStream {
     return low | std::uint64_t{u32()} << 32;
   }
 
-  // Draws uniformly from 0 .. n - 1, n > 0, each value with exactly the same probability. Takes one
-  // word for n up to 2^32, else two; rarely more.
+  // Draws uniformly from 0 .. n - 1, n > 0, each value with exactly the same probability. Uses up
+  // one 32-bit word for n up to 2^32, else two; rarely more.
   std::uint64_t below(std::uint64_t n);
 
   // Draws uniformly from [0, 1); every value is a multiple of 2^-53.
   double unit53() { return to_unit(u64()); }
 
-  // Returns true with probability p, exact to 2^-63. Takes two words for every p, so that changing
-  // p changes no later draw.
+  // Returns true with probability p, exact to 2^-63. Uses up two words for every p, so that
+  // changing p changes no later draw.
   bool bernoulli(Probability p) { return u64() >> 1 < p.f63(); }
 
  private:

@@ -3,10 +3,10 @@
 //
 // Promises:
 //   - Traces that differ in exactly one word have different hashes, because every step is a
-//     bijection of the state. Any other difference goes unseen with probability 2^-64. The order of
-//     records and their lengths count, too.
+//     bijection of the state. Any other difference, also in the order or length of records, goes
+//     unseen with probability 2^-64.
 //   - Equal on every machine. tests/unit/sim_engine has golden values; changing the hash breaks
-//     every recorded one.
+//     every recorded hash.
 //   - Costs about a nanosecond a word. Not secure against an adversary.
 #pragma once
 
@@ -40,7 +40,7 @@ class TraceHash {
     ++records_;
   }
 
-  // May be called at any time; more may be added afterwards.
+  // Returns the hash of what was added so far. More may be added afterwards.
   std::uint64_t value() const { return finish(state_ ^ records_); }
   // Number of records and runs that were added.
   std::uint64_t records() const { return records_; }

@@ -12,8 +12,8 @@ constexpr SignedWide kHalfF32 = SignedWide{1} << 31;
 
 constexpr auto kLongest = static_cast<std::uint64_t>(kLongestNs);
 
-// Returns -log2 of a uniform number in (0, 1), as f32. The numerator is odd, so that the number is
-// never 0 and its distribution is symmetric.
+// Returns -log2 of a uniform number in (0, 1), times 2^32. The numerator is odd, so that the number
+// is never 0 and its distribution is symmetric.
 std::uint64_t negative_log2_of_uniform(RandomStream& stream) {
   return negative_log2(stream.u64() | 1);
 }

@@ -2,11 +2,11 @@
 // longer than `target` for at least `interval`.
 //
 // Call hit() once per packet, in the order of dequeueing. After a drop the RFC dequeues the next
-// packet at once; here that is the next call, at the same time. An empty queue needs no call,
-// because the next packet has then not waited. One deviation: the RFC does not drop from a queue of
-// less than one packet. The queue behind a packet is not known here. So a packet is not dropped if
-// it waited less than the line takes for a full packet (RFC section 4.4 asks for such a target on
-// slow links).
+// packet at once; here the next call, at the same time, is for that packet. An empty queue needs no
+// call, because the packet that comes next has not waited. One deviation: the RFC does not drop
+// from a queue of less than one packet. This class does not know the queue behind a packet. So it
+// does not drop a packet that waited less than the line takes for a full packet (RFC section 4.4
+// asks for such a target on slow links).
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,8 @@ class Codel {
   std::int64_t drop_next_ns_ = 0;
   std::uint64_t count_ = 0;
   std::uint64_t last_count_ = 0;
-  // The last call dropped a packet while dropping_, so the next call moves drop_next_ns_ on.
+  // If true, the last call dropped a packet while dropping_, so the next call advances
+  // drop_next_ns_.
   bool dropped_ = false;
 };
 

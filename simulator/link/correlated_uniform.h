@@ -1,6 +1,6 @@
-// netem's correlated random number: x' = (1 - rho) u + rho x in 32-bit fixed point, u uniform
-// (get_crandom in Linux's sch_netem.c). Its autocorrelation at lag k is rho^k. It is uniform only
-// without correlation; otherwise values near the middle are more frequent.
+// netem's correlated random numbers (get_crandom in Linux's sch_netem.c). A number x is followed by
+// (1 - rho) u + rho x in 32-bit fixed point, where u is uniform. The autocorrelation at lag k is
+// rho^k. If rho is above 0, the numbers are not uniform: values near the middle are more frequent.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class CorrelatedUniform {
 
  private:
   RandomStream random_;
-  std::uint64_t rho_;  // f32
+  std::uint64_t rho_;  // in fixed point, where 1.0 is kOneF32
   std::uint32_t last_;
 };
 

@@ -78,8 +78,8 @@ std::int64_t DelayModel::variation() {
   return jitter_ns_ > 0 ? from_shape() : 0;
 }
 
-// Returns the shape's delay, rounded to the nearest ns. At most 2^40 ns of jitter times 4 units of
-// 2^20 fit 63 bits.
+// Returns the shape's part of the delay, rounded to the nearest ns. The product fits 63 bits:
+// jitter is below 2^40 ns, and a quantile is at most 4 units of 2^20.
 std::int64_t DelayModel::from_shape() {
   const std::uint32_t u = draws_.next();
   if (quantiles_ == nullptr) {

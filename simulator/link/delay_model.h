@@ -1,5 +1,6 @@
-// How long a link delays each packet, without queueing. Call it once per packet, in the order of
-// sending. Results depend only on the options, the seed and the link. Times are integer ns.
+// How long a link delays each packet, without queueing. Call arrival() once per packet, in the
+// order of sending. Results depend only on the options, the seed and the link. Times are integer
+// ns.
 #pragma once
 
 #include <cstddef>

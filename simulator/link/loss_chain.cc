@@ -26,8 +26,8 @@ LossChain chain_of(const GilbertElliott& options) {
   return chain;
 }
 
-// Converts netem's states, whose numbers are larger by 1. netem changes state before every packet,
-// also before the first.
+// Converts netem's states 1 to 4 to states 0 to 3. netem changes state before every packet, so the
+// first packet is sent in a state that follows netem's state 1.
 LossChain chain_of(const FourState& options) {
   LossChain chain;
   chain.loss = {0, 0, 1, 1};

@@ -14,9 +14,10 @@ namespace leeway::sim {
 
 struct NoLoss {};
 
-// netem `loss random`. With correlation c > 0 each packet compares x' = (1 - c) u + c x, u uniform,
-// with `loss`. As x is not uniform, the actual loss ratio differs from `loss`, as in netem (for
-// loss = 0.25, c = 0.5 it is 5/72). Prefer the chains below.
+// netem `loss random`. With correlation c > 0 each packet compares x' = (1 - c) u + c x with
+// `loss`, where u is uniform and x is the x' of the packet before. As x' is not uniform, the actual
+// loss ratio differs from `loss`, as in netem (for loss = 0.25, c = 0.5 it is 5/72). Prefer the
+// chains below.
 struct RandomLoss {
   double loss = 0;
   double correlation = 0;

@@ -92,7 +92,7 @@ Passage Queue::trim(std::int64_t now_ns, std::uint32_t bytes) {
   return send(now_ns, rest, rest < bytes ? QueueFate::trimmed : QueueFate::sent);
 }
 
-// CoDel judges a packet when the line takes it, at a time that is known already.
+// CoDel judges a packet when the line begins to send it. That time is known when the packet comes.
 Passage Queue::admit(std::int64_t now_ns, std::uint32_t bytes, bool ecn_capable, bool mark) {
   if (std::optional<Codel>& codel = special_->codel) {
     const std::int64_t start = start_of(now_ns);

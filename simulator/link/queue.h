@@ -69,7 +69,7 @@ class WaitingPackets {
 
   std::unique_ptr<Waiting[]> ring_ = std::make_unique<Waiting[]>(4);
   std::uint32_t mask_ = 3;   // number of places, a power of two, less 1
-  std::uint32_t first_ = 0;  // counts of packets; the place is the count modulo the places
+  std::uint32_t first_ = 0;  // counts of packets; modulo mask_ + 1 they are places in the ring
   std::uint32_t end_ = 0;
   std::uint64_t bytes_ = 0;
 };
@@ -80,7 +80,8 @@ class alignas(128) Queue {
  public:
   static Result<Queue> make(const QueueOptions& options, std::uint64_t seed, std::uint64_t link);
 
-  // Takes a packet of 1 to Serializer::kBytesMax bytes that comes now. Times must not go back.
+  // Decides the fate of a packet that comes now. `bytes` is 1 to Serializer::kBytesMax. Times must
+  // not go back.
   Passage enqueue(std::int64_t now_ns, std::uint32_t bytes, bool ecn_capable = false) {
     LEEWAY_ASSERT(bytes > 0 && bytes <= Serializer::kBytesMax);
     waiting_.advance(now_ns);
@@ -105,7 +106,8 @@ class alignas(128) Queue {
   void prefetch() const { waiting_.prefetch(); }
 
  private:
-  // State that a queue needs for more than dropping what does not fit before a line of fixed rate.
+  // State of a queue with a recorded line, trimming, RED or CoDel. A queue that only drops what
+  // does not fit, before a line of fixed rate, has none.
   struct Special {
     Special(const QueueOptions& options, const RandomStream& random);
 

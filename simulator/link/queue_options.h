@@ -13,13 +13,14 @@ struct QueueOptions {
   std::uint64_t bits_per_second = 1'000'000'000;  // 1 to 10 Tb/s
 
   // Times at which the line can send delivery_bytes, repeated (trace_line.h). If there are any,
-  // they replace the rate. 1 to kDeliveriesMax times, from 0 on, not falling, the last above 0.
-  // mahimahi has 1504 bytes.
+  // they replace the rate. There are at most kDeliveriesMax; they are 0 or more and do not fall,
+  // and the last is above 0. mahimahi sends 1504 bytes each time.
   std::vector<std::int64_t> deliveries_ns;
   std::uint32_t delivery_bytes = 1504;  // 1 or more
 
-  // A packet that does not fit is dropped (droptail). A packet counts until its last bit is sent.
-  std::uint64_t max_bytes = 1'000'000;  // 1 to kQueueBytesMax; at most a day's worth
+  // A packet that does not fit is dropped (droptail). A packet takes room until its last bit is
+  // sent.
+  std::uint64_t max_bytes = 1'000'000;  // 1 to kQueueBytesMax; at most what leaves in a day
   std::uint32_t max_packets = 65'536;   // 1 to kQueuePacketsMax
 
   // Trimming, as in NDP and Ultra Ethernet but without their priority for trimmed packets; 0 turns
@@ -47,7 +48,7 @@ struct QueueOptions {
   std::uint32_t codel_packet_bytes = 1500;
 };
 
-// The most packets that may wait. A packet takes 16 bytes of memory.
+// Limit on max_packets. A waiting packet takes 16 bytes of memory.
 inline constexpr std::uint32_t kQueuePacketsMax = 1u << 20;
 inline constexpr std::size_t kDeliveriesMax = std::size_t{1} << 24;
 inline constexpr std::uint64_t kQueueBytesMax = std::uint64_t{1} << 40;

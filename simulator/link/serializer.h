@@ -43,7 +43,7 @@ class Serializer {
  private:
   std::int64_t end() const { return free_ns_ + (rest_ > 0 ? 1 : 0); }
 
-  // time of a byte at 1 bit/s
+  // time of a byte at 1 bit/s, in ns
   static constexpr std::uint64_t kBitNanoseconds = 8 * 1'000'000'000ull;
 
   std::uint64_t rate_;

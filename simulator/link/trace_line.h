@@ -1,8 +1,8 @@
 // A line with recorded capacity, like mahimahi's delivery traces (mm-link), but in nanoseconds. At
 // each listed time it can send a fixed number of bytes; bytes that are not used then are lost.
 //
-// A packet may use several such opportunities, and several packets one. A packet has left when its
-// last byte has. At its last time the list begins again.
+// A packet may use several of these times, and several packets may share one. A packet has left
+// when its last byte has left. The list begins again at its last time.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace leeway::sim {
 
 class TraceLine {
  public:
-  // Times from 0 on, not falling, the last above 0; bytes above 0.
+  // `times_ns` are 0 or more and do not fall, and the last is above 0. `bytes_each` is above 0.
   TraceLine(std::vector<std::int64_t> times_ns, std::uint32_t bytes_each);
 
   // Returns the time at which the first byte of a packet that comes now is sent.

@@ -5,8 +5,8 @@
 namespace leeway::sim {
 namespace {
 
-// Bits in random stream names that mark shared fates and further delays of a link. Names have up to
-// 48 bits and link numbers 32, so the two cannot clash.
+// Names of random streams have up to 48 bits, and link numbers 32, so names with higher bits clash
+// with no link's. Bit 40 marks a fate that links share. Bits 41 and up number a link's delays.
 constexpr std::uint64_t kFateNames = std::uint64_t{1} << 40;
 constexpr int kDelayNamesShift = 41;
 
@@ -125,7 +125,7 @@ bool LinkLine::enqueue(std::int64_t now_ns, Packet& packet, Passage& passage,
   return true;
 }
 
-// Every model is asked about every packet, so that their draws do not depend on each other.
+// Every model is asked about every packet, so that no model's draws depend on another model.
 bool LinkLine::lost(std::int64_t out_ns, std::uint32_t bytes) {
   bool any = losses_ != nullptr && losses_->lost(out_ns, bytes);
   if (fate_ != nullptr) any |= fate_->lost(out_ns, bytes);

@@ -29,9 +29,9 @@ struct LinkTables {
   GeometricDistance duplicate;
   GeometricDistance reorder;
   GeometricDistance corrupt;
-  // Loss models from which those of the links are made: for losses of a link alone, and for losses
-  // that links share. Down times are never shared, because they follow the clock: each link asks at
-  // the times of its own queue.
+  // Loss models that the links' own models are made from: one for losses of a link alone, one for
+  // losses that links share. Down times are never shared. They follow the clock, and each link asks
+  // about them at the times of its own queue.
   LossModel own_losses;
   LossModel shared_losses;
 };
@@ -78,8 +78,8 @@ class LinkLine {
   // Returns true if the link never delays a packet.
   bool at_once() const { return at_once_; }
 
-  // Call these shortly before a packet comes, prefetch_queue() first, because prefetch_waiting()
-  // reads what it fetches.
+  // Call both shortly before a packet comes, prefetch_queue() first: prefetch_waiting() reads what
+  // prefetch_queue() fetches.
   void prefetch_queue() const {
     __builtin_prefetch(queue_.get(), 1);
     __builtin_prefetch(reinterpret_cast<const std::byte*>(queue_.get()) + 64, 1);

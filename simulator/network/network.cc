@@ -167,8 +167,8 @@ std::uint32_t Network::branch(Instant now, const Packet& packet) {
   return packets_.put(packet);
 }
 
-// Splits a shared packet. It stays with the receivers whose way takes the same next link as the
-// first one's; copies go to the others.
+// Splits a shared packet where its receivers' ways part. The packet stays with the first receiver
+// and those that share the first one's next link. Copies go to the other receivers.
 void Network::part_ways(Instant now, std::uint32_t place, Deliver deliver_when) {
   Packet packet = packets_[place].packet;
   std::vector<std::uint32_t> left = receivers_of_[packet.word];
@@ -236,8 +236,9 @@ void Network::forward(Instant now, std::uint32_t place, Deliver deliver_when) {
   }
 }
 
-// Returns true if the packet passes the link without an event, because the link delays nothing. Not
-// if it would overtake packets that wait there, or reach its receiver within send().
+// Returns true if the packet passes the link without an event, because the link delays nothing.
+// Returns false if the packet would overtake packets that wait there, or reach its receiver within
+// send().
 bool Network::passes_at_once(const Link& link, const Packet& packet, Deliver deliver_when) const {
   if (!link.line.at_once() || link.scheduled) return false;
   if (packet.shared) return deliver_when == Deliver::now;
@@ -331,7 +332,8 @@ std::uint32_t Network::place_of(const Link& link, const Event& event) {
                                         : static_cast<std::uint32_t>(event.argument);
 }
 
-// Returns the packet's next link. Null if the packet arrives, or nothing has come to that link yet.
+// Returns the packet's next link, or null if the packet arrives or no packet has come to that link
+// yet.
 const Network::Link* Network::link_after(const Packet& packet) const {
   const LinkId id = topology_->next_link(packet.from, packet.to, packet.hop + 1u);
   return id == kArrived || numbers_[id] == 0 ? nullptr : links_[numbers_[id] - 1].get();

@@ -48,8 +48,8 @@ class PacketObserver {
 class PacketReceiver {
  public:
   virtual ~PacketReceiver() = default;
-  // `payload` is empty if the packet has none. Corruption is applied already. Valid during the
-  // call.
+  // `payload` is empty if the packet has none, and valid during the call. In a corrupt packet the
+  // wrong bit is already flipped.
   virtual void on_packet(Instant now, const Packet& packet, ByteSpan payload) = 0;
   // Announces a packet that comes soon, so that the receiver can fetch into the cache what it will
   // need. Not every packet is announced, so nothing else may depend on this call.
@@ -58,7 +58,7 @@ class PacketReceiver {
 
 class Network {
  public:
-  // `topology` and `queue` outlive the network. Payloads of up to `payload_bytes_max`.
+  // `topology` and `queue` outlive the network. A payload has at most `payload_bytes_max` bytes.
   static Result<std::unique_ptr<Network>> make(const Topology& topology, std::uint64_t seed,
                                                EventQueue& queue, std::size_t payload_bytes_max);
 
@@ -69,9 +69,9 @@ class Network {
 
   PayloadPool& payloads() { return payloads_; }
 
-  // block() loses all packets from `from` to `to` until unblock(), also those in flight. A loss
-  // counts when the packet would have arrived. Calls nest: a pair that was blocked twice must be
-  // unblocked twice.
+  // block() loses all packets from `from` to `to` until unblock(), also those in flight. A lost
+  // packet is counted at the time at which it would have arrived. Calls nest: a pair that was
+  // blocked twice must be unblocked twice.
   void block(std::uint32_t from, std::uint32_t to) { blocked_.block(from, to); }
   void unblock(std::uint32_t from, std::uint32_t to) { blocked_.unblock(from, to); }
 
@@ -85,13 +85,13 @@ class Network {
   // delays and blocked pairs stay.
   void set_calm();
 
-  // Puts a packet into the network, which takes over its hold on the payload. The receiver must not
-  // be the sender.
+  // Puts a packet into the network. The network takes over the caller's hold on the payload. The
+  // receiver must not be the sender.
   void send(Instant now, const Packet& packet);
 
-  // Sends one packet to several receivers. It passes links that their ways share once. Where their
-  // ways part, the network makes copies, which are packets of their own. There must be at least one
-  // receiver, and none may be the sender. `packet.to` and `packet.word` are ignored.
+  // Sends one packet to several receivers. Links that their ways share carry it only once. Where
+  // their ways part, the network makes copies, which are packets of their own. There must be at
+  // least one receiver, and none may be the sender. `packet.to` and `packet.word` are ignored.
   void send_shared(Instant now, Packet packet, std::span<const std::uint32_t> receivers);
 
   // Returns the bytes in the link's queue, including the packet on the line; 0 for unlimited links.
@@ -130,7 +130,7 @@ class Network {
   };
   using LazyTable = std::unique_ptr<std::uint32_t[], Free>;
 
-  // Whether a receiver may be called at once, or only from a later event.
+  // `now`: a receiver may be called at once. `later`: a receiver is called only from a later event.
   enum class Deliver : bool { later, now };
 
   Network(const Topology& topology, std::uint64_t seed, EventQueue& queue,

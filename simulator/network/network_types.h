@@ -42,7 +42,7 @@ struct LinkCounters {
 };
 
 // Counters of the whole network, by kind of traffic. sent + copied = delivered + lost + in flight
-// (I1).
+// (invariant I1 of the checkers).
 struct NetworkCounters {
   std::array<std::uint64_t, kTrafficKinds> sent{};
   std::array<std::uint64_t, kTrafficKinds> copied{};

@@ -29,7 +29,7 @@ class PairTable {
   std::vector<std::vector<T>> rows_;  // by sending rank
 };
 
-// Which pairs cannot reach each other, and how many partitions block each pair.
+// The pairs that cannot reach each other, with the number of partitions that block each pair.
 class BlockedPairs {
  public:
   explicit BlockedPairs(std::uint32_t ranks) : times_(ranks) {}
@@ -59,7 +59,7 @@ class BlockedPairs {
   std::uint64_t blocked_ = 0;  // number of blocked pairs
 };
 
-// The longest packets that may pass between pairs.
+// The length of the longest packet that may pass, for each ordered pair of ranks.
 class NarrowPairs {
  public:
   static constexpr std::uint32_t kAny = 0;

@@ -2,7 +2,7 @@
 //
 // Memory grows only when more datagrams are in flight than ever before. The sizes of places double
 // from 64 bytes on, so a header without payload takes one cache line. When a link copies a packet,
-// both share one place, so its bytes must not change after put().
+// packet and copy share one place, so its bytes must not change after put().
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ namespace leeway::sim {
 
 class PayloadPool {
  public:
-  // Datagrams of up to `bytes_max` bytes.
+  // The pool is for datagrams of at most `bytes_max` bytes.
   explicit PayloadPool(std::size_t bytes_max);
 
-  // Copies the datagram, of at most bytes_max bytes, into a place with one holder. Returns its
-  // number.
+  // Copies the datagram, of at most bytes_max bytes, into a place with one holder. Returns the
+  // place's number.
   std::uint32_t put(ByteSpan datagram);
   // Returns the datagram, valid while somebody holds it. kNoPayload gives an empty one.
   ByteSpan get(std::uint32_t payload) const;

@@ -55,8 +55,8 @@ struct Chart {
   std::vector<Mark> marks;
 };
 
-// JSON for a <script type="application/json"> element: no "<" in it; numbers have six significant
-// digits.
+// Returns JSON for a <script type="application/json"> element. It has no "<" in it, and numbers
+// have six significant digits.
 std::string charts_json(std::span<const Chart> charts);
 
 }  // namespace leeway::sim

@@ -85,7 +85,7 @@ std::string_view unit_of(std::string_view name) {
   return {};
 }
 
-// Returns the unit that the path's last part with a unit names: milliseconds for
+// Returns the unit that the last path component with a unit has: milliseconds for
 // "delay_ms.normal.mean".
 std::string_view unit_of_path(std::string_view path) {
   while (!path.empty()) {
@@ -139,7 +139,8 @@ Label from(const Known& known) {
 
 constexpr std::string_view kComma = ", ";
 
-// Returns the longest beginning, up to a comma, that all texts share. Text must follow it in each.
+// Returns the longest beginning, up to a comma, that all texts share. In each text something must
+// follow it.
 std::string shared_begin(const std::vector<Label>& labels) {
   const std::string& first = labels.front().text;
   for (std::size_t comma = first.rfind(kComma); comma != std::string::npos && comma > 0;

@@ -10,7 +10,7 @@
 namespace leeway::sim {
 
 struct Label {
-  // Text such as "Round time, p99". If there is none for a field, the field's path.
+  // Text such as "Round time, p99". For a field without such a text, the field's path.
   std::string text;
   std::string unit;   // "ms"; empty for plain numbers
   double factor = 1;  // factor from the measure to its unit here: 100 for percent

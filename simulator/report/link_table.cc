@@ -27,7 +27,7 @@ bool contains(const std::vector<LinkRow>& rows, std::string_view name) {
 }
 
 // Returns the first `count` links of all cells in the order `before`. A link that occurs in several
-// cells is listed once, in the first place.
+// cells is listed once, at its first place in that order.
 template <typename Choose, typename Before>
 std::vector<LinkRow> first_names(std::span<const CellSummary> cells, std::size_t count,
                                  Choose&& choose, Before&& before) {

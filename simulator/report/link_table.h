@@ -1,4 +1,5 @@
-// Which links matter: those with the most traffic for their rate, and those that lose most.
+// Chooses the links that matter: those with the most traffic for their rate, and those that lose
+// most.
 #pragma once
 
 #include <cstddef>

@@ -24,7 +24,7 @@ std::string short_text(double mean, double error);
 // "1,234,567"
 std::string count_text(std::uint64_t value);
 
-// The number that the text is as a whole; nullopt if it is none.
+// Returns the number if the whole text is a number, else nullopt.
 std::optional<double> number_of(std::string_view text);
 
 // "0123456789abcdef"

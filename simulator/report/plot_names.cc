@@ -34,7 +34,8 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
   return false;
 }
 
-// Also true for a field that --set has fixed: it is not swept any more, but a plot may name it.
+// Returns true also for a field that --set has fixed: it is not swept any more, but a plot may name
+// it.
 bool is_field(std::string_view path) {
   return scenario::parse_path(*scenario::Scenario::descriptor(), path).ok();
 }

@@ -13,8 +13,8 @@ namespace leeway::sim {
 
 inline constexpr std::string_view kRoundName = "round";
 
-// Returns statistics of the measure over the runs, or for "pooled.…" over all their records.
-// `count` is 0 if no run has it.
+// Returns statistics of the measure over the runs. A measure named "pooled.…" is taken over all
+// records of the runs. `count` is 0 if no run has the measure.
 Spread measure_of(const std::vector<const RunRecord*>& runs, std::string_view name);
 
 // Returns the plot's measures: y, then also_y.

@@ -18,7 +18,7 @@ using Runs = std::vector<const RunRecord*>;
 using Plot = scenario::Report::Plot;
 
 constexpr std::size_t kSeriesMax = 16;  // more curves cannot be told from each other
-// Least distance of two x values on an axis, as a share of its width. Labels of closer ones would
+// Least distance of two x values on an axis, as a share of its width. Labels of closer values would
 // overlap.
 constexpr double kApartMin = 0.04;
 constexpr std::size_t kEvenMax = 12;  // most values of x that may stand at even distances
@@ -72,8 +72,8 @@ std::vector<const scenario::Setting*> curve_settings(const Plot& plot, const Cel
   return settings;
 }
 
-// The curve's name omits fields that the cell's endpoint does not use: a TCP ring has no delivery
-// class.
+// Returns a curve without places. Its name omits fields that the cell's endpoint does not use; for
+// example, a TCP ring has no delivery class.
 Curve empty_curve(const Plot& plot, const CellSummary& cell) {
   Curve curve;
   for (const scenario::Setting* setting : curve_settings(plot, cell)) {
@@ -106,7 +106,7 @@ std::vector<Curve> curves_of(const Plot& plot, std::span<const CellSummary> cell
   return curves;
 }
 
-// A curve whose endpoint does not use the field x has one place, which is repeated at every x.
+// If a curve's endpoint does not use the field x, the curve has one place. Repeats it at every x.
 void spread_out(std::vector<Curve>& curves) {
   std::vector<Place> places;
   for (const Curve& curve : curves) {
@@ -224,8 +224,8 @@ bool shows(const Plot& plot, const std::string& field) {
   return field == plot.x() || std::ranges::find(plot.by(), field) != plot.by().end();
 }
 
-// Notes swept fields that the picture does not show. It has only the first value of a field that
-// varies alone, else means over all values.
+// Notes swept fields that the picture does not show. For a field that varies alone the picture has
+// only its first value, otherwise means over all values.
 void note_other_fields(Chart& chart, const Plot& plot, std::span<const CellSummary> cells) {
   std::vector<std::string> others;
   for (const std::string& field : swept_fields(cells)) {
@@ -348,8 +348,8 @@ std::vector<CellSummary> cells_shown(const Plot& plot, std::span<const CellSumma
   return shown;
 }
 
-// Returns the measures to draw. Returns none if x is "round" and one of them does not exist for
-// single rounds.
+// Returns the measures to draw. Returns none if x is "round" and one of the measures does not exist
+// for single rounds.
 std::vector<Figure> figures_of(const Plot& plot, std::string& axis_title) {
   const bool rounds = plot.x() == kRoundName;
   std::vector<Figure> figures;

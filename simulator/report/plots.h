@@ -1,9 +1,9 @@
 // Draws the pictures that a scenario defines in Report.plot.
 //
 // x is a swept field, a measure, or "round". y and also_y are measures; if x is "round", they are
-// names from round_column.h. `by` lists swept fields. Measures over the records of all seeds
-// together, without an error, are named like "pooled.round_ms.p99" (p50, p90, p99, p99.9; round_ms
-// and call_ms).
+// names from round_column.h. `by` lists swept fields. A name like "pooled.round_ms.p99" stands for
+// a percentile (p50, p90, p99, p99.9) of round_ms or call_ms over the records of all seeds
+// together, which has no error.
 #pragma once
 
 #include <span>

@@ -8,8 +8,8 @@
 
 namespace leeway::sim {
 
-// Table of cells and main measures. It has at most kSweepRows rows, and says how many more there
-// are.
+// Table of cells and main measures. It has at most kSweepRows rows, and says how many further cells
+// there are.
 inline constexpr std::size_t kSweepRows = 512;
 std::string sweep_table(std::span<const CellSummary> cells);
 

@@ -1,5 +1,5 @@
-// A communicator for parts of calls of the first communicator: legs of calls by sites, or slices of
-// calls over lanes. Its own checkers treat a part as any other call.
+// A further communicator, in which parts of the first communicator's calls run: legs of calls by
+// sites, or slices of calls over lanes. Its own checkers check a part like any other call.
 #pragma once
 
 #include <algorithm>
@@ -27,22 +27,22 @@ class CallGroup final : public Endpoints::Client {
     std::uint32_t lane = 0;
     std::vector<Rank> processes;  // by rank
     Credit* credit;
-    // Called when a part of the process's call is done.
+    // Called when `process` has finished a part of its call.
     std::function<void(Instant now, std::uint32_t process, const CallResult& result)> on_done;
   };
-  // All ranks join it.
+  // All ranks of `setup.processes` join the communicator.
   explicit CallGroup(Setup setup);
 
   std::size_t size() const { return setup_.processes.size(); }
   const std::string& name() const { return setup_.name; }
   std::uint32_t communicator() const { return communicator_; }
 
-  // Pass events of a process to the checkers, if it is a member.
+  // Pass an event of a process to the checkers, if the process is a member.
   void on_pause(Instant now, std::uint32_t process);
   void on_resume(Instant now, std::uint32_t process);
   void on_death(std::uint32_t process);
   void on_faults_over(std::uint32_t first_round) { checkers_->on_faults_over(first_round); }
-  // Adds the findings of its checkers to `into`.
+  // Adds the findings of this communicator's checkers to `into`.
   void finish(Instant now, const Network& network, std::vector<CheckRecord>& into);
 
  private:
@@ -71,14 +71,14 @@ class PartedCalls {
   PartedCalls& operator=(const PartedCalls&) = delete;
   virtual ~PartedCalls() = default;
 
-  // Returns true if the library splits the rank's call into parts. Returns false for a call that
-  // the library refuses, because the engine refuses it, too.
+  // Returns true if the library splits the rank's call `spec` into parts. For a call that the
+  // library refuses this returns false: the call then goes to the engine, which refuses it, too.
   virtual bool takes(std::uint32_t rank, const collective::OperationSpec& spec) const = 0;
   // Submits a call. A rank has one call open at a time.
   virtual void submit(Instant now, std::uint32_t rank, const Call& call,
                       Endpoints::Client& client) = 0;
 
-  // Communicators of the parts, without the first communicator.
+  // Returns the communicators in which parts run. The first communicator is not among them.
   const std::vector<std::unique_ptr<CallGroup>>& groups() const { return groups_; }
 
  protected:
@@ -90,7 +90,8 @@ class PartedCalls {
   };
   const Open& open(std::uint32_t rank) const { return open_[rank]; }
   void begin_whole(Instant now, std::uint32_t rank, const Call& call, Endpoints::Client& client);
-  // Tells the checkers, then the client, which may submit the next call at once.
+  // Ends the rank's open call. Gives the outcome to the checkers, and then to the client, which may
+  // submit the next call at once.
   void end_whole(Instant now, std::uint32_t rank, const collective::Request& outcome);
 
   const Place place_;
@@ -100,15 +101,16 @@ class PartedCalls {
   std::vector<Open> open_;  // by rank
 };
 
-// Makes the call of a leg or slice. Writes its uneven blocks for the checkers to `lengths`, which
-// must outlive the call.
+// Makes the call for one leg or slice, `spec`, of `whole`. Writes the lengths of its uneven blocks
+// to `lengths`, where the checkers read them. `lengths` must outlive the call.
 Call part_of(const Call& whole, const collective::OperationSpec& spec, std::size_t ranks,
              std::vector<std::size_t>& lengths);
 
 // Returns the rank of a process in a communicator, or kNoRank if it is no member.
 Rank rank_in(std::span<const Rank> processes, std::uint32_t process);
 
-// Makes the epoch of a further communicator from a random number. The first communicator has 1.
+// Makes the epoch of a further communicator from a random number. The result is at least 2, because
+// the first communicator has epoch 1.
 inline std::uint32_t epoch_from(std::uint64_t hash) {
   return std::max(2u, static_cast<std::uint32_t>(hash));
 }

@@ -1,7 +1,7 @@
 // Measures what compute thresholds do to a run's steps: how much work is dropped, how long steps
 // last, and how long they would have lasted without a threshold.
 //
-// The last needs no second run, because times are drawn also for micro-batches that are not
+// The last figure needs no second run, because times are drawn also for micro-batches that are not
 // computed. Without its threshold, a round would last longer by the dropped work of its slowest
 // rank.
 #pragma once

@@ -36,8 +36,8 @@ double mean_of(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// Rounds depend on each other through the ages of copies. So the error is estimated from means of
-// batches that are long compared with any age.
+// Returns the standard error of the mean of `rounds`. Rounds depend on each other through the ages
+// of copies. So the error is estimated from means of batches that are long compared with any age.
 double standard_error(std::span<const double> rounds) {
   const std::size_t length = rounds.size() / kBatches;
   if (length == 0) return kUnknown;
@@ -120,8 +120,8 @@ DriftProbe::RoundSums DriftProbe::compare(const Open& open, bool counts) {
   return sums;
 }
 
-// Adds one sampled element to the sums. Let d be a copy's distance to the owner's value, which is 0
-// for a fresh copy. Then the sum over all pairs a < b of (d_a - d_b)^2 is n sum d^2 - (sum d)^2.
+// Adds sampled element `i` to the sums. Let d be a copy's distance to the owner's value, 0 if
+// fresh. For n copies, the sum of (d_a - d_b)^2 over all pairs a < b is n sum d^2 - (sum d)^2.
 void DriftProbe::compare_sample(const Open& open, std::size_t i, bool counts, RoundSums& sums) {
   const Rank owner = samples_[i].owner;
   double sum = 0;

@@ -1,10 +1,10 @@
 // Measures how far apart the replicas of a replica step are. The library's DriftReport
-// (leeway/replica.h) exchanges samples for this. Here they are read from all ranks' memory after
-// every round, and compared with the predictions of estimate/drift.h.
+// (leeway/replica.h) exchanges samples for this. Here the samples are read from all ranks' memory
+// after every round, and compared with the predictions of estimate/drift.h.
 //
-// Ranks return from a broadcast at different times, so each stores its sampled values here. A round
-// counts only if all ranks took part. The first tenth of the rounds does not count, because ages
-// are still growing.
+// Ranks return from a broadcast at different times, so each rank stores its sampled values here.
+// The measures include a round only if all ranks took part in it. They leave out the first tenth of
+// the rounds, in which ages are still growing.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ class DriftProbe {
   void on_broadcast(std::uint32_t rank, std::uint32_t round, std::span<const float> parameters,
                     const ReplicaRank& replica);
 
-  // Returns the mean squared distance between the copies of an element on two ranks that do not own
-  // it. Negative if not all ranks took part, or there are no two such ranks.
+  // Ends the round. Returns the mean squared distance between the copies of an element on two ranks
+  // that do not own it. Negative if not all ranks took part, or there are no two such ranks.
   double close(std::uint32_t round);
 
   // Returns the measures "drift.*": measured and predicted mean squares per element, the standard

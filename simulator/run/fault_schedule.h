@@ -1,8 +1,8 @@
 // The times at which faults of a scenario begin and end: pauses, crashes, partitions, narrow paths
 // and changes of address.
 //
-// A fault begins a given time after a rank has submitted a given round. Its events carry only its
-// number; the run applies it to endpoints and network.
+// A fault begins a given time after a rank has submitted a given round. The events of a fault carry
+// only its number. The run applies the fault to endpoints and network.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Fault {
   std::uint32_t from_round = 0;
   std::int64_t after_ns = 0;
   std::int64_t for_ns = -1;  // negative: lasts until the end
-  // For partition and narrow: pairs of from and to.
+  // For partition and narrow: the directions that are hit, as pairs (from rank, to rank).
   std::vector<std::pair<std::uint32_t, std::uint32_t>> directions;
   std::uint32_t bytes = 0;  // narrow
   bool begun = false;

@@ -18,8 +18,8 @@ namespace {
 constexpr std::uint32_t kEpochStream = 0x47000000;
 constexpr std::uint32_t kValueStream = 0x48000000;
 
-// A member aborts the communicator after kFailuresMax failed calls in one life, like a program that
-// cannot go on.
+// A member aborts the communicator after this many failed calls since it joined, like a program
+// that cannot go on.
 constexpr std::uint32_t kFailuresMax = 2;
 
 // If a process is paused when its next step is due, the step is tried again after this time.
@@ -109,8 +109,8 @@ Status FurtherCommunicator::set_up(const std::vector<std::uint32_t>& processes) 
   return {};
 }
 
-// As in src/api/communicator/splitting.cc, the epoch after a split is the one that the first rank
-// proposed.
+// Returns the communicator's epoch in a life. In life 0 it is the epoch that the first rank
+// proposed in the split, as in src/api/communicator/splitting.cc. Later lives have other epochs.
 std::uint32_t FurtherCommunicator::epoch_of(std::uint32_t life) const {
   const std::uint32_t first = std::max(1u, static_cast<std::uint32_t>(wish_of(processes_[0])[2]));
   if (life == 0) return first;
@@ -240,7 +240,8 @@ void FurtherCommunicator::on_done(Instant now, std::uint32_t rank, const CallRes
   ++counts_.calls;
   counts_.failed += !result.status.ok();
   member.failures += !result.status.ok();
-  // With aborts in the scenario, calls of other members may rightly fail, so I20 is not checked.
+  // I20 says that no call returns an error. It is not checked for a scenario with aborts, because
+  // an abort rightly makes calls of other members fail.
   if (entry_.abort_size() == 0) {
     lives_[member.life].checkers->on_returned(now, rank, member.round, plan_->calls()[0],
                                               result.status);
@@ -256,8 +257,8 @@ void FurtherCommunicator::on_done(Instant now, std::uint32_t rank, const CallRes
   push(now + draw(self, entry_.idle_ms()), self, next);
 }
 
-// After an abort the buffers belong to the rank again. It fills them, and checks at the end of the
-// run that nothing else has written to them.
+// After an abort the buffers belong to the rank again. So this function fills them, and finish()
+// checks that nothing else has written to them since.
 void FurtherCommunicator::abort(Instant now, Rank rank) {
   Member& member = members_[rank];
   if (!member.open || member.leaving) return;
@@ -326,8 +327,8 @@ void FurtherCommunicator::on_death(std::uint32_t process) {
   }
 }
 
-// The first round without faults is one that no member has begun, because faults may have touched
-// the others.
+// Reports the end of faults to the checkers. They expect that nothing goes wrong from the first
+// round on that no member has begun. Faults may have touched earlier rounds.
 void FurtherCommunicator::on_faults_over() {
   for (std::uint32_t number = 0; number < lives_.size(); ++number) {
     std::uint32_t first = 0;

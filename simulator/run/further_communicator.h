@@ -1,8 +1,8 @@
 // A communicator of some processes (scenario.communicator), beside the first one, which has all
 // processes. Its members join, call, abort and leave at their own times.
 //
-// Members that have left or aborted may join again under a new epoch; each such life of the
-// communicator has checkers of its own. Ranks are those in this communicator.
+// Members that have left or aborted may join again under a new epoch. Each such period is a life of
+// the communicator and has checkers of its own. A `rank` is a rank in this communicator.
 #pragma once
 
 #include <array>
@@ -36,7 +36,7 @@ class FurtherCommunicator final : private Endpoints::Client {
   };
 
   // Makes the `number`-th communicator of the scenario, which must be valid. All arguments must
-  // outlive it.
+  // outlive the communicator.
   static Result<std::unique_ptr<FurtherCommunicator>> make(const scenario::Scenario& scenario,
                                                            std::uint64_t seed, int number,
                                                            Place place);
@@ -47,7 +47,7 @@ class FurtherCommunicator final : private Endpoints::Client {
   // Returns what the process gives to the others in the split that makes this communicator.
   Wish wish_of(std::uint32_t process) const;
 
-  // The process may join from now on.
+  // Call it when the process may join.
   void begin(Instant now, std::uint32_t process);
   // Returns true if begin() was called for the process and it has something left to do.
   bool is_busy(std::uint32_t process) const;
@@ -58,7 +58,7 @@ class FurtherCommunicator final : private Endpoints::Client {
   void on_death(std::uint32_t process);
   void on_faults_over();
 
-  // Adds the findings of its checkers to `into`.
+  // Adds the findings of this communicator's checkers to `into`.
   void finish(Instant now, const Network& network, std::vector<CheckRecord>& into);
   struct Counts {
     std::uint64_t opened = 0;  // members

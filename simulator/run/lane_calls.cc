@@ -13,7 +13,7 @@ namespace {
 using collective::SlicedCall;
 
 // Stream tag of the keyed hash (base/philox.h). In the library all lanes share an epoch. Here each
-// has its own, so that checkers can tell their packets apart.
+// lane has its own epoch, so that checkers can tell packets of different lanes apart.
 constexpr std::uint32_t kLaneEpochStream = 0x4A000000;
 
 }  // namespace
@@ -60,7 +60,7 @@ void LaneCalls::submit(Instant now, std::uint32_t rank, const Call& call,
   state.sliced.emplace(*call.spec, static_cast<int>(ranks_.size()), slices_of(*call.spec));
   state.left = state.sliced->size();
   state.slices.assign(state.left, {});
-  // Slices finish, and call back, only in later events.
+  // Slices finish in later events, so no callback comes while this loop runs.
   for (std::size_t lane = 0; lane < state.sliced->size(); ++lane) {
     const Call slice =
         part_of(call, state.sliced->slice(lane), ranks_.size(), state.slices[lane].lengths);

@@ -20,8 +20,8 @@ namespace leeway::sim {
 
 class LaneCalls final : public PartedCalls, private Endpoints::Client {
  public:
-  // All ranks join their lanes. The scenario must be valid, with several lanes. Both arguments must
-  // outlive this.
+  // All ranks join the communicators of their lanes. The scenario must be valid, with several
+  // lanes. `scenario` and the parts in `place` must outlive this object.
   LaneCalls(const scenario::Scenario& scenario, std::uint64_t seed, Place place);
 
   bool takes(std::uint32_t rank, const collective::OperationSpec& spec) const override;

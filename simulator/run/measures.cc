@@ -18,8 +18,8 @@ double ratio(double part, double whole) {
   return whole == 0 ? kUnknown : part / whole;
 }
 
-// Jain, Chiu and Hawe (1984): (sum x)^2 / (n sum x^2); x = rounds a rank finished per time it spent
-// in calls.
+// Returns the fairness index of Jain, Chiu and Hawe (1984) over n ranks: (sum x)^2 / (n sum x^2).
+// Here x is the number of rounds that a rank finished, divided by the time that it spent in calls.
 double jain_index(const RoundBook& book) {
   double sum = 0;
   double squares = 0;
@@ -38,7 +38,7 @@ struct Totals {
   std::uint64_t expected = 0, arrived = 0, arrived_first = 0, bytes_sent = 0, cuts = 0, failed = 0;
   double contributors = 0;
   double error = 0, value = 0;
-  // Rounds with a reduction, with a known error, and without a failed call.
+  // Numbers of rounds: those with a reduction, with a known error, and without a failed call.
   std::size_t reductions = 0, errors = 0, whole = 0;
 };
 

@@ -15,11 +15,11 @@ using collective::OperationSpec;
 // On average one message in kEmptyEvery has no elements.
 constexpr std::uint32_t kEmptyEvery = 16;
 
-// The most messages that a rank sends to itself in an exchange.
+// In an exchange a rank sends at most this many messages to itself.
 constexpr std::uint32_t kOwnMax = 3;
 
-// Pairs of ranks drawn, as a multiple of the most messages. A pair is skipped if one of its ranks
-// has enough messages.
+// In a round, kTries * ranks * (limit on a rank's messages) pairs of ranks are drawn. A pair is
+// skipped if one of its ranks has reached the limit.
 constexpr std::uint32_t kTries = 2;
 
 std::uint64_t entity_of(std::uint32_t round, std::uint32_t part) {
@@ -99,9 +99,9 @@ void MessagePlan::add_own(std::uint32_t round, std::vector<Message>& messages) c
   }
 }
 
-// Returns true if the receive of this message accepts any sender. For one rank and tag either all
-// receives do or none does. Otherwise one that does could take a message that was meant for
-// another. A rank names itself in receives of its own messages.
+// Returns true if the receive of this message accepts any sender. All receives of one rank with one
+// tag are alike in this. Otherwise a receive from any sender could take a message that was meant
+// for a receive that names its sender. A rank names itself in receives of its own messages.
 bool MessagePlan::from_any(const Message& message) const {
   return any_source_ && message.from != message.to && (message.to + message.tag) % 2 == 0;
 }

@@ -13,15 +13,16 @@ namespace leeway::sim {
 
 class MessagePlan {
  public:
-  // Plans rounds of kind messages, or the messages before the call in rounds of another kind. Of
-  // `options` it uses delivery, deadline and codec. The scenario must be valid.
+  // Plans the rounds of a scenario of kind `messages`. For another kind, plans the messages before
+  // each round's call. Uses delivery, deadline and codec of `options`. The scenario must be valid.
   MessagePlan(const scenario::Scenario& scenario, std::uint64_t seed,
               const CollectiveOptions& options);
 
-  // Returns true if a rank's messages of a round are one operation.
+  // Returns true if all messages of a rank in a round are one operation (an exchange).
   bool exchanges() const { return exchanges_; }
-  // Fills `memory` for this round. `messages`: the rank's sends and receives in the order of
-  // posting. `message_buffers`: their buffers. `exchange`: the operation that they form, if any.
+  // Sets three members of `memory` for this round. `messages` gets the rank's sends and receives in
+  // the order of posting, and `message_buffers` their buffers. `exchange` gets the operation that
+  // they form, if exchanges().
   void prepare(std::uint32_t rank, std::uint32_t round, RankMemory& memory) const;
 
  private:

@@ -116,7 +116,8 @@ Result<OperationPlan> OperationPlan::make(const scenario::Scenario& scenario,
 
 namespace {
 
-// The blocks that a rank sends, or those that it receives.
+// Returns the lengths of the blocks that a rank sends (`sent`) or receives. `lengths` has all
+// blocks, by sender and then by receiver.
 std::vector<std::size_t> blocks_of(Rank rank, std::size_t ranks,
                                    std::span<const std::size_t> lengths, bool sent) {
   std::vector<std::size_t> blocks;
@@ -146,7 +147,7 @@ OperationSpec OperationPlan::spec(CallKind kind, Rank rank, RankMemory& memory,
   spec.contents = contents_;
   spec.options = kind == CallKind::replica_broadcast ? parameter_options_ : options_;
   const std::size_t block = elements_ / ranks_;
-  // Elements that the rank sends to all ranks, and that it receives from all ranks.
+  // Numbers of elements that the rank sends to all ranks together, and receives from them.
   std::size_t sent = block * ranks_;
   std::size_t received = sent;
   if (!memory.lengths.empty()) {
@@ -225,8 +226,8 @@ OperationSpec OperationPlan::spec(CallKind kind, Rank rank, RankMemory& memory,
 
 namespace {
 
-// Makes memory with one element a block, to check calls with. Only the library's rule on the length
-// of flows depends on sizes.
+// Makes buffers with one element for each block, to check calls before a run. Small buffers do,
+// because only one of the library's checks depends on sizes: the limit on the length of flows.
 RankMemory small_memory(const scenario::Scenario& scenario) {
   const scenario::Operation& operation = scenario.operation();
   RankMemory memory;

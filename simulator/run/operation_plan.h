@@ -17,23 +17,23 @@ class OperationPlan {
   // Plans tensors of `elements` float32 values. The scenario is valid.
   static Result<OperationPlan> make(const scenario::Scenario& scenario, std::size_t elements);
 
-  // Returns the calls of one round, in this order.
+  // Returns the calls that each rank makes in a round, in the order in which it makes them.
   std::span<const CallKind> calls() const { return calls_; }
   std::size_t elements() const { return elements_; }
   bool is_replica_step() const { return calls_.back() == CallKind::replica_broadcast; }
   // Returns the options of the messages, if calls() has any.
   const CollectiveOptions& message_options() const { return message_options_; }
 
-  // The place of a rank's own block in a tensor of blocks: elements before it, and elements in it.
+  // The place of a rank's own block in a tensor of blocks: elements before the block, and in it.
   struct OwnBlock {
     std::size_t offset = 0;
     std::size_t count = 0;
   };
   OwnBlock own_block(Rank rank, std::span<const std::size_t> lengths) const;
 
-  // Returns the operation of a call. Not for messages, which MessagePlan plans. `weight`: share of
-  // the planned work behind the gradient. The buffers are those of `memory`, which is empty in a
-  // scenario without contents.
+  // Returns the operation of a call; messages are planned by MessagePlan instead. `weight` is the
+  // share of the planned work that is behind the gradient. The buffers are those of `memory`, which
+  // is empty in a scenario without contents.
   collective::OperationSpec spec(CallKind kind, Rank rank, RankMemory& memory, double weight) const;
 
  private:

@@ -11,8 +11,9 @@ namespace leeway::sim {
 // Stands for a figure that was not measured. Reports show it as unknown.
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-// Nearest-rank percentile: the smallest value that at least `thousandths` of all values do not
-// exceed. It is one of the values, so it is the same on every machine. kUnknown without values.
+// Returns the nearest-rank percentile: the smallest value v for which at least `thousandths` / 1000
+// of all values are <= v. The result is one of the values, so it is the same on every machine.
+// Returns kUnknown if there are no values.
 inline double percentile(std::span<const double> ascending, unsigned thousandths) {
   if (ascending.empty()) return kUnknown;
   const std::size_t rank = (ascending.size() * thousandths + 999) / 1000;

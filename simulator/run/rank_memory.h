@@ -9,7 +9,7 @@
 namespace leeway::sim {
 
 struct RankMemory {
-  // This round's contribution. For a call that only moves data, the data to send.
+  // This round's contribution, or the data to send if the call only moves data.
   std::vector<float> gradient;
   std::vector<float> result;
   std::vector<float> residual;  // error feedback, if it is on

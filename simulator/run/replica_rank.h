@@ -15,7 +15,7 @@ namespace leeway::sim {
 
 class ReplicaRank {
  public:
-  // `parameters`: this rank's values of all shards. They must outlive the object.
+  // `parameters` holds this rank's values of all shards, and must outlive the object.
   static Result<ReplicaRank> make(const scenario::Operation& operation, std::uint32_t rank,
                                   std::uint32_t ranks, std::span<float> parameters);
 
@@ -38,7 +38,7 @@ class ReplicaRank {
   Rank rank_ = 0;
   Duration deadline_{0};
   std::span<float> parameters_;
-  // the own shard, unrounded; without elements if the codec rounds nothing
+  // unrounded values of the own shard; empty if the codec rounds nothing
   std::vector<float> master_;
   std::unique_ptr<collective::ReplicaLedger> ledger_;  // operations hold pointers into it
 };

@@ -11,8 +11,8 @@
 
 namespace leeway::sim {
 
-// The most call times that are kept. Beyond that, only every second time is kept, then every
-// fourth, and so on.
+// Limit on the number of call times that are kept. When it is reached, only every second time is
+// kept, later every fourth, and so on.
 inline constexpr std::size_t kCallsKept = std::size_t{1} << 16;
 
 struct OpenRound {
@@ -40,8 +40,8 @@ class RoundBook {
   void on_finish(Instant now, std::uint32_t rank, std::uint32_t round);
   void on_death(std::uint32_t rank);
 
-  // Sets `round` to the lowest open round. Returns true if every live rank has finished it. Later
-  // rounds cannot be complete before it.
+  // Returns true if every live rank has finished the lowest open round, and sets `round` to that
+  // round. Later rounds cannot be complete before it.
   bool complete(std::uint32_t& round) const;
   // Closes the round and moves it to the records.
   RoundRecord& close(std::uint32_t round);

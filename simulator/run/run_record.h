@@ -41,7 +41,8 @@ struct RoundRecord {
 struct LinkRecord {
   std::string name;
   LinkCounters counters;
-  // Bits passed, divided by rate and simulated time; NaN for unlimited links.
+  // Bits that passed, as a fraction of what the link's rate allows in the simulated time. NaN for
+  // unlimited links.
   double utilisation = 0;
 };
 

@@ -80,7 +80,8 @@ void SiteCalls::submit(Instant now, std::uint32_t rank, const Call& call,
   advance(now, rank);
 }
 
-// Begins legs. They finish, and call back, only in later events.
+// Begins the next leg of each tier that has none in progress. Legs finish in later events, so no
+// callback comes while this loop runs.
 void SiteCalls::advance(Instant now, std::uint32_t rank) {
   RankState& state = ranks_[rank];
   for (int tier = 0; tier < collective::kTiers; ++tier) {

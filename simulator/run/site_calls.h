@@ -21,8 +21,8 @@ namespace leeway::sim {
 
 class SiteCalls final : public PartedCalls {
  public:
-  // All ranks join their site's communicators. The scenario is valid and has sites; both arguments
-  // outlive this.
+  // All ranks join their site's communicators. The scenario must be valid and have sites.
+  // `scenario` and the parts in `place` must outlive this object.
   SiteCalls(const scenario::Scenario& scenario, std::uint64_t seed, Place place);
 
   bool takes(std::uint32_t rank, const collective::OperationSpec& spec) const override;

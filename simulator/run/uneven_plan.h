@@ -11,12 +11,12 @@ namespace leeway::sim {
 
 class UnevenPlan {
  public:
-  // Plans tensors of `elements`. The scenario is valid.
+  // Plans blocks for tensors of `elements` elements. The scenario must be valid.
   UnevenPlan(const scenario::Scenario& scenario, std::uint64_t seed, std::size_t elements);
 
-  // Returns how many elements each rank sends to each rank in this round's call, by sender, then by
-  // receiver, a rank's own block included. Empty if blocks are even. All blocks of one rank fit
-  // into a tensor together.
+  // Returns the lengths of the blocks of this round's call, in elements, by sender and then by
+  // receiver. A rank's block for itself is included. The vector is empty if blocks are even. All
+  // blocks of one rank fit into a tensor together.
   std::vector<std::size_t> lengths(std::uint32_t round) const;
 
  private:

@@ -15,7 +15,7 @@ class Watchers final : private PacketObserver {
   }
 
   // Returns the argument for Network::observe(): null without watchers, the watcher itself if there
-  // is one, else this list. So a list costs time only if it is needed.
+  // is one, else this object. So events take the way through this object only if they must.
   PacketObserver* observer() {
     if (watchers_.empty()) return nullptr;
     return watchers_.size() == 1 ? watchers_[0] : this;

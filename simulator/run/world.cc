@@ -26,7 +26,7 @@ std::vector<Measure> communicator_measures(
   return measures;
 }
 
-// How often a run looks whether it was told to stop.
+// Number of events after which a run checks whether it was told to stop.
 constexpr std::uint64_t kStopCheckEvents = 1 << 14;
 
 }  // namespace
@@ -109,8 +109,8 @@ void World::stop_running(std::uint32_t rank) {
   if (std::exchange(ranks_[rank].running, false)) --running_;
 }
 
-// Call it when the rank has finished its rounds. If it is to leave, the run goes on until it has
-// left the first communicator and all others.
+// Call it when the rank has finished its rounds. If the rank is to leave, the run goes on until it
+// has left the first communicator and all others.
 void World::end_rounds(Instant now, std::uint32_t rank) {
   RankState& state = ranks_[rank];
   state.rounds_over = true;
@@ -173,7 +173,7 @@ void World::fill_contribution(std::uint32_t rank) {
   RankState& state = ranks_[rank];
   RankMemory& memory = memory_[rank];
   workload_->gradient_sum(rank, state.round, state.micro_batches, memory.gradient);
-  // Zeros stand for elements that will not arrive.
+  // An element that does not arrive stays 0 in the result.
   std::fill(memory.result.begin(), memory.result.end(), 0.0f);
   book_.round(state.round).values.add_contribution(memory.gradient, state.weight);
   spoil(rank);
@@ -255,9 +255,9 @@ void World::submit_call(Instant now, std::uint32_t rank) {
   endpoints_->submit(now, rank, call, *this);
 }
 
-// Draws a weight for each owner. Some are 0, as for work that some owners have already used. With
-// error feedback no weight is 0, because a rank with weight 0 keeps its residual for all owners
-// alike.
+// Draws the rank's weight at each owner. Some weights are 0, as if these owners had already used
+// the work. With error feedback no weight is 0. So runs do not cover a residual that waits for an
+// owner of weight 0.
 void World::draw_owner_weights(std::uint32_t rank) {
   const RankState& state = ranks_[rank];
   std::vector<double>& weights = memory_[rank].owner_weights;
@@ -390,8 +390,8 @@ void World::end_fault(Instant now, std::uint32_t number) {
   for (const auto& [from, to] : fault.directions) network_->unblock(from, to);
 }
 
-// Checkers count rounds without faults from the latest round of any rank, which may be ahead of
-// rank 0.
+// Ends all faults for good. Checkers expect rounds without faults from the latest round that any
+// rank has reached, because ranks may be ahead of rank 0.
 void World::become_calm(Instant now) {
   calm_ = true;
   network_->set_calm();

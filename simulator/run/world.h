@@ -56,7 +56,7 @@ class World final : private Endpoints::Client {
     bool leave_due = false;  // the time to leave came during a pause
     bool rounds_over = false;
   };
-  // Kind of an EventKind::rank event, in its argument.
+  // What an event of EventKind::rank means. The event's argument has this value.
   enum class RankEvent : std::uint64_t { computed = 0, leaves = 1 };
 
   World(const scenario::Scenario& scenario, std::uint64_t seed, const RunOptions& options)
@@ -138,7 +138,7 @@ class World final : private Endpoints::Client {
   std::vector<RankState> ranks_;
   RoundBook book_;
   ComputeBook compute_book_;
-  // Faults that have begun and will still end.
+  // Numbers of the faults that have begun and whose end is still to come.
   std::vector<std::uint32_t> open_faults_;
   bool calm_ = false;
   bool stopping_ = false;           // no rank begins a round that no other rank has begun

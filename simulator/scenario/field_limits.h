@@ -1,4 +1,5 @@
-// Checks what the schema itself states: `limit` and `needed` in proto/scenario.proto.
+// Checks the rules that the schema itself states, as options `limit` and `needed` of fields in
+// proto/scenario.proto.
 #pragma once
 
 #include <string>
@@ -16,7 +17,8 @@ std::string number_text(double value);
 // Returns text such as "0 to 1" or "above 0, up to 1000".
 std::string limit_text(const google::protobuf::FieldDescriptor& field);
 
-// Always true for a field without a limit, else false for NaN.
+// Returns true if the field has no limit, or if `value` is within its limit. NaN is within no
+// limit.
 bool within_limit(const google::protobuf::FieldDescriptor& field, double value);
 
 // Returns the first violation in schema order, at any depth. `path` leads to `message`; it is empty

@@ -11,7 +11,7 @@ namespace {
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 
-// No path in the schema is deeper.
+// Limit on the steps of a path. No path in the schema has more.
 constexpr std::size_t kStepsMax = 16;
 
 Status refuse(std::string_view path, const std::string& why) {
@@ -19,7 +19,7 @@ Status refuse(std::string_view path, const std::string& why) {
                        path.data(), why.c_str());
 }
 
-// Reads "[3]" and "[*]"; any other text is no index.
+// Reads an index, "[3]" or "[*]". Returns false for any other text.
 bool parse_index(std::string_view text, int& out) {
   if (text.size() < 3 || text.front() != '[' || text.back() != ']') return false;
   const std::string_view inside = text.substr(1, text.size() - 2);

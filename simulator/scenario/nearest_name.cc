@@ -6,7 +6,8 @@
 namespace leeway::sim::scenario {
 namespace {
 
-// Longer names are not typing errors. A Status also has room for a few hundred characters only.
+// Limits in characters, on a name that may be a typing error and on a list of valid names. A Status
+// has room for a few hundred characters only.
 constexpr std::size_t kNameMax = 64;
 constexpr std::size_t kListMax = 150;
 

@@ -14,10 +14,11 @@
 
 namespace leeway::sim::scenario {
 
-// Larger files are refused. Long tables can be files of their own.
+// Limit on the size of a file. Larger files are refused. Long tables can be files of their own.
 inline constexpr std::size_t kScenarioBytesMax = 1 << 20;
 
-// Checks text format, schema, limits and rules. `file_name` is for error messages only.
+// Parses `text`, and checks its format, schema, limits and rules. `file_name` is for error messages
+// only.
 Result<Scenario> parse_text(std::string_view text, std::string_view file_name);
 
 // Like parse_text(), for a file. A scenario without a name gets the file's name. Also calls

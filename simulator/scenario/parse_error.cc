@@ -15,8 +15,8 @@ using google::protobuf::DescriptorPool;
 using google::protobuf::FieldDescriptor;
 
 // Returns the texts between quotation marks. Two of Protobuf's error sentences are recognised by
-// their wording (unchanged since 2008), to take names from them. If it changes, golden tests fail,
-// but users lose only the suggestion.
+// their wording (unchanged since 2008), to take names from them. If the wording changes, golden
+// tests fail, but users lose only the suggestion.
 std::vector<std::string> quotations(std::string_view sentence) {
   std::vector<std::string> found;
   std::size_t open = sentence.find('"');

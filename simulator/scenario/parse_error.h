@@ -8,8 +8,8 @@
 
 namespace leeway::sim::scenario {
 
-// For an unknown field or value, suggests the nearest valid one. Other messages stay, without
-// characters that a terminal could take for commands.
+// Returns the text for authors. For an unknown field or value it suggests the nearest valid name.
+// Other messages stay. Characters that a terminal could take for commands become "?".
 std::string explain(const std::string& protobuf_message);
 
 // A place in a text, counted from 0. As in Protobuf, a tab ends at a multiple of 8.

@@ -10,11 +10,11 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::TextFormat;
 
-// Characters of a file's name in a message; a Status holds 316 in all.
+// Limit on the characters of a file's name in a message. A Status has room for 316 characters.
 constexpr std::size_t kFileNameMax = 100;
 
-// All values of a short list [1, 2] have the place of the first, the only one that Protobuf
-// records.
+// Returns the place of the value at `step`. All values of a short list such as [1, 2] get the place
+// of the first value, because Protobuf records no other.
 TextFormat::ParseLocation location(const TextFormat::ParseInfoTree& tree, const FieldStep& step) {
   if (!step.field->is_repeated()) return tree.GetLocation(step.field, -1);
   for (int i = std::max(step.index, 0); i >= 0; --i) {

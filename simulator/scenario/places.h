@@ -18,8 +18,9 @@ class Places {
   Places() = default;
   explicit Places(std::string_view file_name);
 
-  // Returns "two_regions.txtpb:7:3: ", counted from 1. If the file does not mention the path, this
-  // is the place of the innermost message around it, or only the file's name.
+  // Returns the place of the value at `path`, such as "two_regions.txtpb:7:3: ", with line and
+  // column from 1. For a path that the file does not mention, it returns the place of the innermost
+  // message around the path, or only the file's name.
   std::string prefix(const FieldPath& path) const;
   std::string prefix(std::string_view path_text) const;
 

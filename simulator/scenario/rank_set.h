@@ -11,8 +11,9 @@
 
 namespace leeway::sim::scenario {
 
-// Returns the chosen ranks, rising, each once, at least one. Refuses unknown groups (the error
-// gives the nearest name), ranks that the scenario does not have, and falling ranges.
+// Returns the chosen ranks in rising order, each once; there is at least one. Refuses unknown
+// groups (the error gives the nearest name), ranks that the scenario does not have, and falling
+// ranges.
 Result<std::vector<std::uint32_t>> ranks_of(const Scenario& scenario, std::string_view selector);
 
 }  // namespace leeway::sim::scenario

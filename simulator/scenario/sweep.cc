@@ -148,7 +148,7 @@ void clear_leeway_only(google::protobuf::Message& message) {
   }
 }
 
-// Returns true if the cell's endpoint uses the axis. A TCP ring does if two of the axis's values
+// Returns true if the cell's endpoint uses the axis. A TCP ring uses the axis if two of its values
 // differ in a field that the ring reads.
 Result<bool> acts_on(const Axis& axis, const Scenario& cell) {
   if (cell.endpoint() != Scenario::tcp_ring) return true;
@@ -183,9 +183,9 @@ Result<Cell> make_cell(const Scenario& base, const std::vector<Axis>& axes, cons
   return cell;
 }
 
-// Returns true if the cell is in the grid. It must be the first of the cells that differ only in
-// fields that do not act. At most one of the sweeps that vary alone may have another value than its
-// first.
+// Returns true if the cell is in the grid. Among cells that differ only in fields that do not act,
+// the first one is in the grid. Among the sweeps that vary alone, at most one may have another
+// value than its first.
 bool is_made(const Cell& cell, const Choice& choice) {
   int away = 0;
   for (std::size_t i = 0; i < choice.size(); ++i) {

@@ -48,7 +48,8 @@ Status check_groups(const Scenario& scenario, const Places& places) {
   return {};
 }
 
-// Checks the four fields by which a Link or Partition chooses its directions.
+// Checks the fields from, to, between and `and`, by which a Link, Partition or Narrow chooses its
+// directions.
 template <typename Rule>
 Status check_direction(const Scenario& scenario, const Rule& rule, const std::string& path,
                        const Places& places) {

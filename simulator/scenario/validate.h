@@ -17,7 +17,8 @@ namespace leeway::sim::scenario {
 // error.
 Status validate(const Scenario& scenario, const Places& places = {});
 
-// The parts of validate(). They may assume that limits hold, but nothing about each other.
+// The parts of validate(). A part may assume that check_limits() passed, but not that another part
+// passed.
 Status check_operation(const Scenario& scenario, const Places& places);
 Status check_links(const Scenario& scenario, const Places& places);
 Status check_compute(const Scenario& scenario, const Places& places);

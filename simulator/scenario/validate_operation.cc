@@ -136,7 +136,7 @@ Status check_lanes(const Scenario& scenario, const Places& places) {
   return {};
 }
 
-// Without contents, refuses options that need the values of tensors.
+// Refuses options that need the values of tensors, if the scenario has contents: false.
 Status check_contents(const Scenario& scenario, const Places& places) {
   const Operation& operation = scenario.operation();
   if (scenario.contents()) return {};

@@ -11,7 +11,7 @@
 namespace leeway::sim::scenario {
 namespace {
 
-// Fields about the grid or its report instead of one run, so they cannot be swept.
+// Fields that cannot be swept, because they describe the grid or its report and not a single run.
 constexpr std::array<std::string_view, 6> kNotSwept = {"name",  "description", "seed",
                                                        "sweep", "report",      "full"};
 

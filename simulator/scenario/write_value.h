@@ -29,7 +29,8 @@ Status refuse(const Slot& slot, const std::string& why);
 // not allow.
 Status write_value(const Slot& slot, std::string_view text);
 
-// Replaces a whole list: "1, 2, 3", "[1, 2]", "[]". On an error the old values stay.
+// Replaces a whole list: "1, 2, 3", "[1, 2]", "[]". On an error the old values are gone, so
+// set_field() works on a copy.
 Status write_list(Slot slot, std::string_view text);
 
 // Returns the text without blanks at both ends.

@@ -1,4 +1,5 @@
-// Draws the choices, odds and decimals of random scenarios. Decimals print exactly.
+// Draws the choices, odds and decimals of random scenarios. Decimals are whole thousandths, so they
+// print exactly.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +11,8 @@ namespace leeway::sim::swarm {
 
 class Dice {
  public:
-  // Each `part` gives dice of their own for the same seed. So new draws with a new part do not
-  // change the old ones.
+  // For one seed, each `part` gives a sequence of draws of its own. So draws that are added under a
+  // new part do not change the draws that exist already.
   explicit Dice(std::uint64_t seed, std::uint64_t part = 0) : random_(seed, part, Purpose::swarm) {}
 
   bool one_in(std::uint32_t n) { return random_.below(n) == 0; }
@@ -21,8 +22,8 @@ class Dice {
     return from + static_cast<std::uint32_t>(random_.below(to - from + 1u));
   }
 
-  // Draws small numbers as often as large ones: every power of two is equally likely. 0 < from <=
-  // to.
+  // Draws small numbers as often as large ones. It first draws an octave (a range of a factor of
+  // two), all equally likely, and then a number in the octave. Requires 0 < from <= to.
   std::uint32_t magnitude(std::uint32_t from, std::uint32_t to) {
     std::uint32_t octaves = 0;
     while (from << octaves <= to / 2) ++octaves;

@@ -12,7 +12,7 @@ using scenario::Delivery;
 using scenario::Operation;
 using scenario::Scenario;
 
-// Returns true for a delivery class that does not repair every loss.
+// Returns true if the operation has a delivery class that does not repair every loss.
 bool is_lossy(const Operation& operation) {
   if (operation.kind() == Operation::replica_step &&
       operation.replica().delivery() != Delivery::exact) {
@@ -34,8 +34,8 @@ bool leaves_early(const Scenario& scenario) {
                      [](const scenario::Leave& leave) { return leave.has_from_round(); });
 }
 
-// Returns the time that a call with deadline kPatientMs has for its data. By sites, a lossy call's
-// first hop gets a quarter of it.
+// Returns the time that a call with deadline kPatientMs has for its data. In a call by sites, the
+// first hop of a lossy call gets a quarter of the deadline.
 double patience_ms(const Operation& operation) {
   return operation.site_ranks() > 0 ? kPatientMs / 4 : kPatientMs;
 }
@@ -95,8 +95,8 @@ double round_trip_ms(const Scenario& scenario) {
   return has_relays(scenario) ? 2.0 * direct_ms : direct_ms;
 }
 
-// Returns the bytes that a rank can get to another in a round trip: a window, or, without pacing,
-// at most what the shortest queue takes of a burst.
+// Returns how many bytes a rank can send to another rank in one round trip. With pacing, this is a
+// window. Without pacing, it is at most what the shortest queue accepts of a burst.
 double bytes_at_once(const Scenario& scenario) {
   const Operation& operation = scenario.operation();
   double bytes = static_cast<double>(operation.socket_bytes()) / (scenario.ranks() - 1);
@@ -112,8 +112,8 @@ double bytes_at_once(const Scenario& scenario) {
 }
 
 // Returns true if half of the deadline is enough for the data that a rank sends in a round, even if
-// all of it goes to one rank. Only half, because a full queue drops the end of a burst, so the next
-// burst begins after two round trips.
+// all of it goes to one rank. The other half is for losses: a full queue drops the end of a burst,
+// so the next burst begins only after two round trips.
 bool fits_deadline(const Scenario& scenario, double deadline_ms) {
   const Operation& operation = scenario.operation();
   const double messages = operation.kind() == Operation::messages
@@ -128,7 +128,8 @@ bool fits_deadline(const Scenario& scenario, double deadline_ms) {
   return bytes / bytes_at_once(scenario) * round_trip_ms(scenario) <= deadline_ms / 2;
 }
 
-// Returns true if some rank without a symmetric translator can relay for those behind one.
+// Returns true if some rank is behind no symmetric translator, so that it can relay for the ranks
+// behind such translators.
 bool somebody_relays(const Scenario& scenario) {
   for (const scenario::Translator& translator : scenario.translator()) {
     const auto ranks = scenario::ranks_of(scenario, translator.ranks());
@@ -157,8 +158,8 @@ bool promises_recovery(const Scenario& scenario) {
   if (scenario.crash_size() > 0 || !is_patient(scenario.operation())) return false;
   if (may_be_given_up(scenario) || !somebody_relays(scenario)) return false;
   if (!scenario.has_calm_from_round() || leaves_early(scenario)) return false;
-  // A rank that only sends does not wait for others. If it was cut off for some deadlines, its peer
-  // has given up on later rounds.
+  // A rank that only sends does not wait for others. If such a rank was cut off for several
+  // deadlines, its peer has already given up on later rounds.
   const bool cuts_off = scenario.partition_size() > 0 || scenario.address_change_size() > 0 ||
                         scenario.translator_size() > 0;
   if (has_senders_only(scenario.operation()) && cuts_off) return false;
@@ -166,7 +167,8 @@ bool promises_recovery(const Scenario& scenario) {
   if (!is_lossy(scenario.operation())) return true;
   // Lossy rounds may end before two ranks without a path have found a relay.
   if (has_relays(scenario)) return false;
-  // A path counts as narrow only after three losses, so short lossy rounds before stay incomplete.
+  // A path counts as narrow only after three losses. Short lossy rounds before that stay
+  // incomplete.
   if (scenario.narrow_size() > 0) return false;
   // The sender notices only at a full window that multicast no longer arrives.
   return !loses_in_calm(scenario) && !scenario.multicast().has_until_round();
@@ -174,8 +176,8 @@ bool promises_recovery(const Scenario& scenario) {
 
 namespace {
 
-// Skips I9 for communicators whose deadline is too short for the data of all communicators on their
-// shared paths.
+// Skips I9 (rounds are complete in the calm) for communicators whose deadline is too short for the
+// data of all communicators on their shared paths.
 void excuse_short_deadlines(Scenario& scenario) {
   for (scenario::Communicator& communicator : *scenario.mutable_communicator()) {
     if (fits_deadline(scenario, communicator.operation().delivery().deadline_ms())) continue;

@@ -15,8 +15,8 @@ using scenario::Scenario;
 // nothing new.
 constexpr std::uint32_t kRanksMax = 12;
 
-// Deadline for split, join, call, abort and leave. An exact call that nobody answers ends after
-// this time.
+// A deadline, in ms, that leaves time for split, join, call, abort and leave. An exact call that
+// nobody answers ends after this time.
 constexpr double kWaitMs = 5000;
 
 std::string draw_members(Dice& dice, const Scenario& scenario) {
@@ -81,8 +81,8 @@ bool promises_whole_rounds(const Scenario& scenario, const Communicator& communi
          !may_be_given_up(scenario);
 }
 
-// Draws a rank that joins late. Its peers call it in the meantime, for longer than the peer
-// time-out, and must not give it up.
+// Makes ranks join the first further communicator late. Ranks that joined already call a late rank
+// for longer than the peer time-out, and must not give it up.
 void draw_late_join(Dice& dice, Scenario& scenario) {
   if (!scenario.operation().has_peer_timeout_ms() || dice.one_in(2)) return;
   const double late_ms = 4 * scenario.operation().peer_timeout_ms();

@@ -10,8 +10,9 @@ namespace {
 
 using scenario::Scenario;
 
-// Ranks wait for a dead rank until the deadline, round after round. With more ranks than this the
-// deadline is made short. Otherwise waiting would take ten million events that show nothing new.
+// After a crash, ranks wait for the dead rank until the deadline, round after round. With more than
+// kRanksThatMayWait ranks, this would take ten million events that show nothing new. The deadline
+// is then cut to kShortWaitMs.
 constexpr std::uint32_t kRanksThatMayWait = 16;
 constexpr double kShortWaitMs = 1000;
 
@@ -166,14 +167,15 @@ void draw_narrow(Dice& dice, Scenario& scenario) {
   if (dice.one_in(4)) narrow.set_for_ms(dice.decimal_magnitude(100, 5000000));
 }
 
-// Draws which ranks leave: all at the end, perhaps one of them at a time of its own, or one rank
-// alone. Sometimes that one leaves earlier. In half of these scenarios there is no calm at the end.
+// Draws which ranks leave after the last round: all ranks, or one rank, or all with one of them at
+// a time of its own. The one rank sometimes leaves before the last round. Half of these scenarios
+// have no calm at the end.
 void draw_leaves(Dice& dice, Scenario& scenario) {
   if (!dice.one_in(3)) return;
   if (!dice.one_in(4)) draw_leave(dice, *scenario.add_leave());
   if (dice.one_in(2)) {
     scenario::Leave& one = *scenario.add_leave();
-    // Never rank 0, because faults begin when it submits a round.
+    // The rank is never rank 0, because faults begin when rank 0 submits a round.
     const std::uint32_t rank = dice.between(1, scenario.ranks() - 1);
     one.set_ranks(std::to_string(rank));
     draw_leave(dice, one);

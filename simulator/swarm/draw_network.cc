@@ -72,8 +72,8 @@ void draw_loss(Dice& dice, Link& link) {
       loss.mutable_bursts()->set_burst(dice.between(2, 40));
       break;
     case 2:
-      // Repeats of a packet come at equal distances. n is large enough that not every repeat of one
-      // packet is lost.
+      // Every n-th packet of the link is lost, and a packet is repeated at equal distances. n is
+      // large enough that not every repeat of one packet is lost.
       loss.mutable_every()->set_n(28 + dice.magnitude(2, 500));
       break;
     default:

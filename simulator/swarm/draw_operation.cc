@@ -134,10 +134,10 @@ void draw_spoiled(Dice& dice, Scenario& scenario) {
   if (dice.one_in(3)) operation.set_non_finite(dice.decimal(10, 1000));
 }
 
-// Draws one rank whose address changes, and perhaps a translator that forgets its port when idle.
-// Keep-alives prevent that unless the rank is stopped. A rank that moves cannot be reached for a
-// while. Only one rank moves, because two that move at once find each other only with the help of a
-// third.
+// Draws one rank whose address changes, and perhaps an address translator that forgets the rank's
+// port when idle. Keep-alives keep the port unless the rank is stopped. A rank that moves cannot be
+// reached for a while. Only one rank moves, because two ranks that move at once find each other
+// only with the help of a third rank.
 void draw_addresses(Dice& dice, Scenario& scenario) {
   if (!scenario.has_sealing() || !scenario.has_calm_from_round() ||
       scenario.operation().has_peer_timeout_ms() || dice.one_in(2))
@@ -157,8 +157,8 @@ void draw_addresses(Dice& dice, Scenario& scenario) {
   scenario.mutable_sealing()->set_keep_alive_ms(translator.idle_ms() / 2);
 }
 
-// Draws two ranks without a path to each other, for which other ranks relay. Keep-alives keep their
-// translators' ports.
+// Draws two ranks behind symmetric address translators. These ranks have no path to each other, so
+// other ranks relay for them. Keep-alives keep the translators' ports.
 void draw_symmetric(Dice& dice, Scenario& scenario) {
   if (!scenario.has_sealing() || !scenario.has_calm_from_round() || scenario.ranks() < 3 ||
       scenario.translator_size() > 0 || scenario.operation().has_peer_timeout_ms() ||
@@ -212,8 +212,8 @@ void draw_dropped_work(Dice& dice, Scenario& scenario) {
 
 }  // namespace
 
-// Draws long flows for most paced exact scenarios of a few ranks. They are left out if a controller
-// that yields to delay would take minutes: `fabric` always, `scavenger` if delays vary.
+// Draws long flows for most paced exact scenarios of a few ranks. It draws none if a controller
+// that yields to delay would take minutes: with `fabric` always, with `scavenger` if delays vary.
 void draw_long_flows(Dice& dice, Scenario& scenario) {
   Operation& operation = *scenario.mutable_operation();
   const bool fits = operation.kind() == Operation::all_reduce ||

@@ -1,5 +1,5 @@
-// The parts of draw_scenario(), in the order of their calls. Later parts read what earlier ones
-// decided.
+// The parts of draw_scenario(), which gives the order of the calls. Later parts read what earlier
+// parts decided.
 #pragma once
 
 #include "scenario.pb.h"
@@ -15,7 +15,7 @@ void draw_leaves(Dice& dice, scenario::Scenario& scenario);  // may take the cal
 // Draws uneven blocks and tags of messages. Called after the older parts, so that old seeds keep
 // the rest of their scenario.
 void draw_shapes(Dice& dice, scenario::Scenario& scenario);
-// Draws further communicators and aborts. Called even later, for that reason.
+// Draws further communicators and aborts. Called even later, for the same reason.
 void draw_communicators(Dice& dice, scenario::Scenario& scenario);
 // Draws congestion control, and with it pacing.
 void draw_congestion(Dice& dice, scenario::Scenario& scenario);
@@ -28,11 +28,11 @@ void draw_relay_share(Dice& dice, scenario::Scenario& scenario);
 void draw_narrow(Dice& dice, scenario::Scenario& scenario);
 // Draws contributions with infinities and NaNs.
 void draw_spoiled(Dice& dice, scenario::Scenario& scenario);
-// Draws messages before a round's call. Called after all other parts.
+// Draws messages before a round's call. Called after all other parts that draw from the same dice.
 void draw_messages_first(Dice& dice, scenario::Scenario& scenario);
 
 // Draws flows with so many packets that the first pass takes several round trips, and repair begins
-// during it. Uses dice of its own.
+// during the pass. Uses dice of its own.
 void draw_long_flows(Dice& dice, scenario::Scenario& scenario);
 // Draws sites. Uses dice of its own, so that other scenarios keep their draws.
 void draw_sites(Dice& dice, scenario::Scenario& scenario);

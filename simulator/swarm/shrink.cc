@@ -18,8 +18,8 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using scenario::Scenario;
 
-// Returns true for a field that is never left out: its default means more, or shrinking does not
-// touch it.
+// Returns true for a field that is never cleared. Either its default would make the scenario
+// larger, or shrinking does not touch the field.
 bool is_kept(const FieldDescriptor& field) {
   const auto& name = field.full_name();
   constexpr const char* kKept[] = {"ranks", "rounds",          "checkers",
@@ -30,7 +30,7 @@ bool is_kept(const FieldDescriptor& field) {
   });
 }
 
-// Returns true for a message whose default, if it were left out as a whole, would be larger.
+// Returns true for a message that is never cleared as a whole, because its default is larger.
 bool has_size(const FieldDescriptor& field) {
   return field.full_name() == "leeway.sim.scenario.Scenario.operation" ||
          field.full_name() == "leeway.sim.scenario.Communicator.operation";
@@ -53,8 +53,9 @@ bool leave_out_entry(Message& message, const FieldDescriptor& field, int& place)
   return false;
 }
 
-// Removes the `place`-th field that is set, counting a message before its contents, and counts
-// `place` down. Returns false if there are fewer fields.
+// Removes the field with number `place` among those that are set. Numbers begin at 0, and a message
+// comes before its contents. Subtracts from `place` the number of fields that were passed. Returns
+// false if there are fewer fields.
 bool leave_out_inside(Message& message, int& place) {
   const Reflection& reflection = *message.GetReflection();
   std::vector<const FieldDescriptor*> fields;
@@ -105,7 +106,7 @@ class Shrinking {
     return true;
   }
 
-  // Halves the number while the scenario still fails, then takes off one at a time.
+  // Halves the number while the scenario still fails, then subtracts 1 while it still fails.
   void less_of(std::uint32_t (Scenario::*get)() const, void (Scenario::*set)(std::uint32_t)) {
     const auto try_value = [&](std::uint32_t value) {
       Scenario candidate = best_;

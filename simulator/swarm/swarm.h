@@ -14,7 +14,7 @@
 
 namespace leeway::sim::swarm {
 
-// One seed in kTwiceEvery is run twice, to check I12.
+// One seed in kTwiceEvery is run twice, to check that both runs are the same (I12).
 inline constexpr std::uint64_t kTwiceEvery = 16;
 inline bool runs_twice(std::uint64_t seed) {
   return seed % kTwiceEvery == 0;
@@ -30,8 +30,8 @@ struct Tally {
   std::uint64_t rounds = 0;
   std::uint64_t packets = 0;
   std::uint64_t events = 0;
-  // Sum of the trace hashes of all seeds. A sum, so that it does not depend on the order of seeds
-  // or on threads.
+  // Sum of the trace hashes of all seeds. A sum does not depend on the order of seeds, or on
+  // threads.
   std::uint64_t trace_hash = 0;
   std::vector<SeedFailure> failures;  // by seed
 

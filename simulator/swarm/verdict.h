@@ -1,4 +1,5 @@
-// Judges one run: no checker failed, the run ended, and a repeated run was the same.
+// Judges one run. A run passes if no checker failed, the run ended, and a repeated run was the
+// same.
 #pragma once
 
 #include <atomic>

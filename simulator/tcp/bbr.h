@@ -20,7 +20,7 @@ class Bbr {
   Bbr(std::uint32_t initial_window, std::uint32_t segment_bytes)
       : segment_bytes_(segment_bytes), initial_window_(initial_window), window_(initial_window) {}
 
-  // What one acknowledgement tells.
+  // What the sender learns from one acknowledgement.
   struct Sample {
     std::int64_t now_ns = 0;
     std::uint64_t delivered = 0;  // segments, up to now
@@ -33,8 +33,8 @@ class Bbr {
     bool limited = false;       // the writer limited the rate
   };
   void on_ack(const Sample& sample);
-  // Call it when a recovery begins. For a round trip, one segment is then sent for each that
-  // arrives.
+  // Call it when a recovery begins. During the round trip that follows, one segment is sent for
+  // each that arrives.
   void on_recovery(std::uint32_t flying);
   void on_recovery_end();
   void on_timeout();
@@ -70,7 +70,8 @@ class Bbr {
   std::uint64_t window_;
   std::array<std::uint64_t, kRateRounds> rates_{};  // bytes per second, by round modulo the size
   std::uint64_t round_ = 0;
-  // The round ends when a segment is acknowledged that was sent after this many had been delivered.
+  // The round ends at the acknowledgement of a segment that was sent after this number of segments
+  // had been delivered.
   std::uint64_t round_end_ = 0;
   bool round_start_ = false;
   std::int64_t rtt_ns_ = -1;  // smallest round trip

@@ -10,7 +10,8 @@ namespace {
 
 __extension__ using WideSigned = __int128;
 
-// C = 2/5 segments per s^3. The cube of a time in us is 1e18 times that in s.
+// C = 2/5 segments per s^3 (RFC 9438). Times are in us, and the cube of a time in us is 1e18 times
+// its cube in s.
 constexpr std::uint64_t kCubedSecond = 1'000'000'000'000'000'000;
 constexpr std::uint64_t kGrowthTop = 2;
 constexpr std::uint64_t kGrowthBottom = 5;
@@ -23,7 +24,8 @@ constexpr std::uint64_t kAlphaBottom = 17;
 
 constexpr std::uint32_t kWindowMin = 2;  // segments, after a reduction
 
-// Longest time without a loss, 33 minutes: its cube times 2^33 fits 127 bits.
+// Longest time in the cubic function, 33 minutes; longer ones are cut to it. Its cube times 2^33
+// fits 127 bits.
 constexpr std::int64_t kCubeUsMax = 2'000'000'000;
 
 }  // namespace
@@ -99,7 +101,8 @@ std::uint64_t Cubic::cubic_window(std::int64_t since_epoch_ns) const {
   return window < 0 ? 0 : static_cast<std::uint64_t>(window);
 }
 
-// Grows the estimate of Reno's window. Its additive step fits CUBIC's smaller reduction.
+// Grows the estimate of Reno's window for `segments` acknowledged segments. Below the window of the
+// last loss it grows by alpha instead of 1, because CUBIC reduces its window less than Reno.
 void Cubic::grow_estimate(std::uint32_t segments) {
   const bool slower = estimate_ < prior_;
   const std::uint64_t top = slower ? kAlphaTop : 1;

@@ -3,8 +3,8 @@
 // Windows are in segments times 2^32; the cubic function uses microseconds. Results depend only on
 // the calls, on every compiler and machine.
 //
-// Left out: HyStart++ (RFC 9406), so slow start ends at a loss, and undoing needless reductions
-// (section 4.9).
+// HyStart++ (RFC 9406) is left out, so slow start ends at a loss. Undoing needless reductions
+// (section 4.9) is left out, too.
 #pragma once
 
 #include <cstdint>
@@ -29,17 +29,17 @@ class Cubic {
   void on_ack(std::int64_t now_ns, std::uint32_t segments, std::int64_t rtt_ns);
 
   // Call it on a loss or a mark. Sets the threshold to beta times the window. The caller then
-  // lowers the window to it with set_window(), as proportional rate reduction does.
+  // lowers the window to the threshold with set_window(), as proportional rate reduction does.
   void on_congestion();
-  // Call it on a timeout, after which nothing is known about the path. From the threshold on, the
-  // window grows as at the start.
+  // Call it on a timeout. Nothing is known about the path after that, so above the threshold the
+  // window grows as on a new connection.
   void on_timeout();
 
   void set_window(std::uint32_t segments);
 
-  // Call it when the sender had nothing to send for `idle_ns`, which must not count as time to
-  // grow. With `restart` the window is halved for every `timeout_ns` of it, down to the initial
-  // window.
+  // Call it when the sender had nothing to send for `idle_ns`. The idle time does not count as time
+  // to grow. With `restart` the window is halved for every `timeout_ns` of idle time, down to the
+  // initial window.
   void on_idle(std::int64_t idle_ns, std::int64_t timeout_ns, bool restart);
 
  private:

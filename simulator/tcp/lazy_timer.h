@@ -1,6 +1,6 @@
-// A timer for an event queue from which events cannot be removed. It pushes few events, however
-// often it is set: only if none is pending that comes early enough. After an event that comes too
-// early, it is set again.
+// A timer for an event queue from which events cannot be removed. However often the timer is set,
+// it needs a new event only if no pending event comes early enough. When an event comes too early,
+// the owner sets the timer again.
 #pragma once
 
 #include <cstdint>

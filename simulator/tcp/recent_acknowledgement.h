@@ -17,7 +17,7 @@ class RecentAcknowledgement {
                   const RttEstimator& rtt) {
     if (!segment.repeated && any_ && number < highest_) reordering_ = true;
     const std::int64_t took_ns = now_ns - segment.sent_ns;
-    // So soon after the repeat, the acknowledgement must be for an earlier copy.
+    // An acknowledgement so soon after the repeat must be for an earlier copy.
     if (segment.repeated && took_ns < rtt.least_ns()) return;
     highest_ = any_ ? std::max(highest_, number) : number;
     any_ = true;
@@ -27,8 +27,8 @@ class RecentAcknowledgement {
     took_ns_ = took_ns;
   }
 
-  // Call it when a segment arrived twice. It was repeated too early, so the reordering window
-  // grows.
+  // Call it when a segment arrived twice. The sender had repeated it too early, so the reordering
+  // window grows.
   void on_duplicate() { steps_ = std::min(steps_ + 1, kStepsMax); }
 
   // Marks lost segments. Returns the time at which to call it again, if some segments are late but
@@ -48,8 +48,8 @@ class RecentAcknowledgement {
     return std::nullopt;
   }
 
-  // Returns true if a segment is in flight for so long that a retransmission timeout should count
-  // it as lost.
+  // Returns true if a retransmission timeout should count the segment as lost, because it has been
+  // in flight for too long.
   bool overdue(std::int64_t now_ns, const SentSegment& segment, const RttEstimator& rtt) const {
     const std::int64_t window_ns =
         any_ ? std::min(rtt.least_ns() / 4 * steps_, rtt.smoothed_ns()) : 0;

@@ -22,8 +22,8 @@ class RttEstimator {
   std::int64_t smoothed_ns() const { return std::max<std::int64_t>(smoothed_ns_, 0); }
   std::int64_t least_ns() const { return least_ns_; }
 
-  // Takes the longest and the shortest round trip in one acknowledgement, of segments that were
-  // sent only once (Karn).
+  // Takes the longest and the shortest round trip among the segments of one acknowledgement. All of
+  // these must have been sent only once (Karn's algorithm).
   void sample(std::int64_t longest_ns, std::int64_t shortest_ns) {
     least_ns_ = std::min(least_ns_, shortest_ns);
     if (!known()) {

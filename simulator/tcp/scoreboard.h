@@ -1,8 +1,9 @@
 // The state of a sender's segments: which arrived, which are lost, and in which order they were
 // last sent.
 //
-// A segment counts as in flight once, however often it was sent. Costs are constant per segment and
-// change of state. An acknowledgement costs only for what it newly tells.
+// A segment counts as in flight once, however often it was sent. Each segment and each change of
+// its state costs constant time. An acknowledgement costs time only for the segments that it is the
+// first to report.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +41,7 @@ class Scoreboard {
  public:
   static constexpr std::uint64_t kNone = UINT64_MAX;
 
-  // first() .. next() - 1 were sent and are not all acknowledged in order.
+  // Segments below first() are acknowledged in order. Segments from next() on were never sent.
   std::uint64_t first() const { return first_; }
   std::uint64_t next() const { return next_; }
   std::uint32_t outstanding() const { return static_cast<std::uint32_t>(next_ - first_); }
@@ -60,8 +61,8 @@ class Scoreboard {
   void mark_lost(std::uint64_t number);
 
   std::uint64_t lowest_lost();  // requires a lost one
-  // Return the flying segment that was sent first, and the one sent next after `number`; kNone if
-  // there is none.
+  // oldest_flying() returns the flying segment that was sent first, and sent_after() the one that
+  // was sent next after `number`. Both return kNone if there is none.
   std::uint64_t oldest_flying() const { return oldest_; }
   std::uint64_t sent_after(std::uint64_t number) const { return segments_[number].after; }
 
@@ -100,8 +101,8 @@ void Scoreboard::arrive(std::uint64_t begin, std::uint64_t end, OnArrival& on_ar
   }
 }
 
-// Visits the newly arrived segments of a block. Blocks mostly grow at an end, so blocks of the last
-// acknowledgement are skipped.
+// Visits the newly arrived segments of a block. Blocks mostly grow at one end, so the parts that
+// the last acknowledgement already reported are skipped.
 template <typename OnArrival>
 void Scoreboard::arrive_news_of(SackBlock block, OnArrival& on_arrival) {
   for (const SackBlock& known : known_) {

@@ -1,7 +1,7 @@
-// Values by rising number, of which only a window is kept, such as a connection's segments in
-// flight.
+// Values by rising number, such as a connection's segments in flight. Only the values in a window
+// of numbers are kept.
 //
-// Memory grows, by doubling, only when the window is wider than ever before.
+// Memory grows only when the window is wider than ever before, to a power of two.
 #pragma once
 
 #include <bit>
@@ -17,7 +17,7 @@ class SlidingRing {
  public:
   explicit SlidingRing(std::size_t expected = 64) : places_(std::bit_ceil(expected)) {}
 
-  // Returns the value of a number in the window of the last make_room().
+  // Returns the value of `number`, which must be in the window of the last make_room().
   T& operator[](std::uint64_t number) { return places_[number & (places_.size() - 1)]; }
   const T& operator[](std::uint64_t number) const { return places_[number & (places_.size() - 1)]; }
 

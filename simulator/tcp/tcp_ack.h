@@ -1,5 +1,5 @@
-// The contents of an acknowledgement, limited to what the 40 bytes of TCP options can hold with
-// timestamps. Counts segments instead of bytes.
+// The contents of an acknowledgement: at most what the 40 bytes of TCP options can hold beside
+// timestamps. It counts segments instead of bytes.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace leeway::sim {
 
-// Segments begin .. end - 1 have arrived. Empty if both are equal.
+// The segments begin .. end - 1 have arrived. The block is empty if begin equals end.
 struct SackBlock {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;

@@ -116,8 +116,8 @@ void TcpFlow::acknowledge_if_due(Instant now) {
   if (receiver_timer_.set(due)) host_.wake_at(due, place_.flow, TcpEnd::receiver);
 }
 
-// Makes room for twice as many records as segments in flight, because each causes one
-// acknowledgement.
+// Makes room for twice as many records as there are segments in flight, because each segment causes
+// one acknowledgement and so one record.
 void TcpFlow::make_room_for_records() {
   const std::size_t wanted = 2 * std::size_t{sender_.outstanding()};
   if (wanted <= records_.size()) return;

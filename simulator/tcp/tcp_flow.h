@@ -1,9 +1,9 @@
 // A TCP connection that carries bytes one way: both ends and the packets between them.
 //
-// Bytes are counted and have no contents. A data packet's word holds the numbers of flow and
-// segment. An acknowledgement's word holds the number of a record, which the receiving end writes
-// and the sending end reads on arrival. Only the last few thousand records are kept, so an
-// acknowledgement that thousands overtake counts as lost.
+// Bytes are counted and have no contents. The word of a data packet holds the numbers of flow and
+// segment. The word of an acknowledgement holds the number of a record, which the receiving end
+// writes and the sending end reads on arrival. Only the last few thousand records are kept, so an
+// acknowledgement that thousands of later ones overtake counts as lost.
 //
 // A connection is established from the start and never closed. Memory does not grow in a steady
 // state.
@@ -30,10 +30,10 @@ class TcpHost {
   virtual void send_packet(Instant now, const Packet& packet) = 0;
   // Asks the host to call the flow's on_wake() for this end at `at`.
   virtual void wake_at(Instant at, std::uint32_t flow, TcpEnd end) = 0;
-  // Returns when the rank's own link has room for packets, or `now`. A socket makes its writer wait
-  // instead of dropping packets there (Linux: TCP small queues).
+  // Returns the time at which the rank's own link has room for packets, or `now` if it has room. A
+  // socket makes its writer wait instead of dropping packets there (Linux: TCP small queues).
   virtual Instant line_free_at(Instant now, std::uint32_t /*rank*/) { return now; }
-  // Tells that `bytes` more bytes have arrived in order.
+  // The flow calls it when `bytes` more bytes have arrived in order.
   virtual void on_delivered(Instant now, std::uint32_t flow, std::uint64_t bytes) = 0;
 };
 

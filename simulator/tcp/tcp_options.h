@@ -26,8 +26,8 @@ struct TcpOptions {
   std::int64_t delayed_ack_ns = 40'000'000;
   std::uint32_t quick_acks = 16;  // number of first segments that are acknowledged at once
 
-  // If the sender was idle for longer than a timeout, the window is halved once per timeout, down
-  // to the initial window (RFC 5681 section 4.1, as in RFC 2861).
+  // If true, an idle sender's window is halved once for each timeout that it was idle, down to the
+  // initial window (RFC 5681 section 4.1, as in RFC 2861).
   bool idle_restart = true;
   bool ecn = false;  // RFC 3168
 };

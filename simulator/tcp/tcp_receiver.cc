@@ -73,7 +73,8 @@ void TcpReceiver::insert(std::uint64_t number) {
   }
 }
 
-// Puts the segment's block in front. Blocks that grew together keep one entry.
+// Puts segment `number`, which stands for its block, first in recent_. Other segments of the same
+// block lose their places.
 void TcpReceiver::remember(std::uint64_t number) {
   const SackBlock block = block_of(number);
   std::array<std::uint64_t, 3> kept;

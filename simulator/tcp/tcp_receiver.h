@@ -1,8 +1,8 @@
 // The receiving half of a TCP connection: puts segments in order and acknowledges them.
 //
-// It acknowledges every second segment. It acknowledges at once any that is out of order, fills a
-// hole, came twice or is among the first (Linux's quick acknowledgements). A single segment waits
-// for a timer.
+// It acknowledges every second segment. Some segments are acknowledged at once: those that are out
+// of order, fill a hole, came twice or are among the first (Linux's quick acknowledgements). A
+// single other segment waits for a timer.
 #pragma once
 
 #include <array>
@@ -26,7 +26,8 @@ class TcpReceiver {
     bool marked = false;   // by a queue on its way
     bool reduced = false;  // the sender answered the echo
   };
-  // Bytes that are newly in order. `news`: the segment had not been there.
+  // Result of on_segment(): the number of bytes that are now in order and were not before. `news`
+  // is true if the segment had not arrived before.
   struct Taken {
     std::uint64_t bytes = 0;
     bool news = false;

@@ -47,7 +47,8 @@ TcpSender::Arrivals TcpSender::take_in(Instant now, const TcpAck& ack) {
       arrivals.newest = segment.context;
     }
   });
-  // If one of the segments was sent twice, even the others may have arrived long ago, so no sample.
+  // If one of the segments was sent twice, even the others may have arrived long ago. So no round
+  // trip is measured then.
   if (arrivals.count > 0 && !arrivals.repeated) {
     rtt_.sample(arrivals.longest_ns, arrivals.shortest_ns);
   }
@@ -55,7 +56,8 @@ TcpSender::Arrivals TcpSender::take_in(Instant now, const TcpAck& ack) {
   return arrivals;
 }
 
-// Gives BBR a sample of the delivery rate: segments delivered since the newest of these was sent.
+// Gives BBR a sample of the delivery rate. It spans the time since the newest of the acknowledged
+// segments was sent, and the segments delivered in that time.
 void TcpSender::take_rate(Instant now, const Arrivals& arrivals) {
   delivered_ += arrivals.count;
   delivered_ns_ = now.ns;
@@ -71,7 +73,8 @@ void TcpSender::take_rate(Instant now, const Arrivals& arrivals) {
                 .limited = arrivals.newest.limited});
 }
 
-// Notes for a segment that leaves what has been delivered so far.
+// Notes with segment `number`, which leaves now, what has been delivered so far. Also computes when
+// the next segment may leave.
 void TcpSender::note_context(Instant now, std::uint64_t number, std::uint32_t bytes) {
   if (!bbr_) return;
   if (board_.flying() <= 1) delivered_ns_ = first_sent_ns_ = now.ns;

@@ -49,8 +49,8 @@ class TcpSender {
   void on_timer(Instant now);
   // Returns the segment to send now, or none. Call it until it returns none.
   std::optional<TcpSegment> poll(Instant now);
-  // Call it instead of poll() if the rank's own link is full. The window then does not count as the
-  // limit.
+  // Call it instead of poll() if the rank's own link is full. The sender then does not count as
+  // limited by its window.
   void hold() { note_use(false); }
   Instant next_wake() const {
     return {std::min(timer_ == Timer::none ? kNeverNs : timer_ns_, paced_ ? free_ns_ : kNeverNs)};
@@ -131,8 +131,8 @@ class TcpSender {
   bool probe_due_ = false;
   bool reduced_due_ = false;  // CWR on the next new segment
 
-  // Whether the window, and not the writer, has limited the sender since use_point_. RFC 7661 asks
-  // this; the answer is computed as in Linux.
+  // True if the window, and not the writer, has limited the sender since use_point_. RFC 7661 asks
+  // for this; the answer is computed as in Linux.
   bool held_back_ = false;
   std::uint32_t used_ = 0;
   std::uint64_t use_point_ = 0;

@@ -10,7 +10,7 @@
 
 namespace leeway::sim {
 
-// Reads the files that the options name.
+// Convert delays and losses, and read the files that these name.
 Result<DelayOptions> delay_options(const scenario::Delay& delay);
 Result<std::vector<LossOptions>> loss_options(const scenario::Loss& loss);
 

@@ -10,7 +10,7 @@
 
 namespace leeway::sim {
 
-// All members are optional. A link without any delivers at once.
+// All members are optional. A link on which none is set delivers packets at once.
 struct LinkProperties {
   bool limited = false;  // has a rate, and therefore a queue
   QueueOptions queue;
@@ -20,15 +20,15 @@ struct LinkProperties {
   double reorder = 0;
   std::int64_t reorder_by_ns = 0;
   double corrupt = 0;
-  // Links with the same number share one loss model, in the order of sending. kOwnFate: the link
-  // has its own.
+  // Links with the same number share one loss model, in the order of sending. With kOwnFate the
+  // link has a loss model of its own.
   static constexpr std::uint32_t kOwnFate = UINT32_MAX;
   std::uint32_t fate = kOwnFate;
 };
 
-// Returns a packet's typical delay without queues, in whole ns, rounded down. That is the fixed
-// delays, the middle of uniform ones, the mean of netem's shapes and of traces, and the median of
-// tables.
+// Returns a packet's typical delay without queues, in whole ns, rounded down. This is the sum over
+// the link's delays. Each adds its fixed value, the middle of a uniform range, the mean of a netem
+// shape or a trace, or the median of a table.
 std::int64_t typical_delay_ns(const LinkProperties& properties);
 
 // Returns the line's mean rate, or 0 if it is unlimited.

@@ -1,9 +1,9 @@
 // A scenario's link rules, and the properties that links get from them.
 //
-// Rules apply in the order of the file. A later rule replaces only the settings that it has.
-// Setting losses also sets the fate: each link then has its own, unless the rule says shared_fate.
-// A rule with shared_fate but no losses makes links share the losses that they have already, if
-// these come from the same rule.
+// Rules apply in the order of the file. A later rule replaces only the settings that it has. A rule
+// that sets losses also decides whether links lose packets together: with shared_fate its links
+// share one loss model, else each link has its own. A rule with shared_fate but no losses makes
+// links share the losses that they have already, if these come from the same rule.
 #pragma once
 
 #include <compare>
@@ -20,7 +20,7 @@
 
 namespace leeway::sim {
 
-// For each setting of a link, the number of the last rule that has it.
+// For each setting of a link, the number of the last rule that gives the setting.
 struct LinkSettings {
   static constexpr std::int32_t kNoRule = -1;
 

@@ -60,7 +60,7 @@ Result<PathLinks> PathLinks::make(const LinkRules& rules, std::uint32_t ranks, b
   return paths;
 }
 
-// Splits the classes of ranks: from now on, ranks in `by` and others are never in one class.
+// Splits the classes of ranks. After it, no class has both ranks in `by` and ranks not in `by`.
 void PathLinks::divide(const RankFlags& by) {
   std::vector<std::uint32_t> renumbered(2 * std::size_t{classes_}, kNone);
   classes_ = 0;

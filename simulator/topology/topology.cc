@@ -9,9 +9,9 @@
 namespace leeway::sim {
 namespace {
 
-// Returns the rate of a leaf's link to a spine, or 0 if an uplink of the leaf is unlimited. All
-// links to spines together carry the sum of the uplinks, divided by the oversubscription. For a
-// leaf with unused ports, these count with the mean rate of its uplinks.
+// Returns the rate of a leaf's link to a spine, or 0 if an uplink of the leaf is unlimited. The
+// leaf's links to spines together have the sum of its uplinks' rates, divided by the
+// oversubscription. An unused port of the leaf counts as an uplink of the mean rate.
 std::uint64_t leaf_rate_bps(const scenario::Scenario& scenario,
                             const std::vector<std::uint64_t>& uplinks_bps, std::uint32_t leaf) {
   const scenario::Topology::LeafSpine& options = scenario.topology().leaf_spine();
@@ -49,7 +49,7 @@ void set_leaf_rates(const scenario::Scenario& scenario, const Wiring& wiring,
   }
 }
 
-// Index in the pool of the properties of links that no rule chooses.
+// Index in the PropertyPool of the properties that a link has if no rule chooses the link.
 constexpr std::uint32_t kWithoutAny = 0;
 
 bool is_mesh(const scenario::Scenario& scenario) {

@@ -19,8 +19,8 @@ namespace leeway::sim {
 
 class Topology {
  public:
-  // The scenario is valid (scenario/validate.h). Files it refers to are read here; an error names
-  // the file.
+  // `scenario` must be valid (scenario/validate.h). make() reads the files that it names; an error
+  // names the file.
   static Result<Topology> make(const scenario::Scenario& scenario);
 
   std::uint32_t ranks() const { return ranks_; }
@@ -36,15 +36,15 @@ class Topology {
     return wiring_.next(from, to, hop);
   }
 
-  // Returns the first link of everything that `rank` sends, or kArrived if there is none common to
-  // all (mesh, ring). A host does not drop its own packets there, because its socket waits
+  // Returns the link that is the first for all packets of `rank`, or kArrived if there is no such
+  // link (mesh, ring). A host does not drop its own packets at its uplink, because its socket waits
   // (Network::waiting_bytes).
   LinkId uplink(std::uint32_t rank) const {
     return wiring_.has_uplinks() ? wiring_.uplink(rank) : kArrived;
   }
 
-  // Links with equal properties share one object. For the number of a pair without a path link,
-  // returns the properties of a link that no rule chooses.
+  // Links with equal properties share one object. If `link` is the number of a pair without a path
+  // link, returns the properties of a link that no rule chooses.
   const LinkProperties& properties(LinkId link) const;
   // Returns the index of the link's properties, below properties_count().
   std::uint32_t properties_index(LinkId link) const;
@@ -55,7 +55,7 @@ class Topology {
   // Returns the round trip time on an empty network: typical delays both ways, without queues and
   // serialisation. Endpoints start their timers from it.
   std::int64_t round_trip_ns(std::uint32_t from, std::uint32_t to) const;
-  // Returns the rate of the slowest link on the way, or 0 if it is unlimited.
+  // Returns the rate of the slowest link on the way, or 0 if all links on the way are unlimited.
   std::uint64_t bits_per_second(std::uint32_t from, std::uint32_t to) const;
 
  private:

@@ -49,7 +49,7 @@ Result<Wiring> Wiring::make(const scenario::Scenario& scenario) {
   return wiring;
 }
 
-// Assigns ranks to switches and pods. Only switches with ranks count, in whole pods.
+// Assigns ranks to switches and pods. Only leaves or pods that have ranks get links.
 void Wiring::wire_units(std::uint32_t hosts_per_unit) {
   place_.resize(ranks_);
   for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
@@ -97,7 +97,8 @@ LinkId Wiring::next(std::uint32_t from, std::uint32_t to, std::uint32_t hop) con
   return hop == between + 1 ? ranks_ + to : kArrived;
 }
 
-// Link r leads from rank r to the next higher one, link ranks + r to the next lower one.
+// Link r leads from rank r to the next higher rank. Link ranks_ + r leads from rank r to the next
+// lower rank.
 LinkId Wiring::next_of_ring(std::uint32_t from, std::uint32_t to, std::uint32_t hop) const {
   const std::uint32_t rising = (to >= from ? to : to + ranks_) - from;
   const std::uint32_t falling = ranks_ - rising;

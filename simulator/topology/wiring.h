@@ -6,7 +6,7 @@
 //   fat_tree    uplink, edge > agg, agg > core, core > agg, agg > edge, downlink; one pod: without
 //               the core; one edge switch: uplink, downlink
 //   regions     uplink, region > region, downlink; within a region its link to itself
-//   ring        neighbour to neighbour, the shorter way round, rising if both are as long
+//   ring        neighbour to neighbour, the shorter way round, rising if both ways are as long
 //   mesh, pair  none
 #pragma once
 
@@ -36,13 +36,14 @@ class Wiring {
 
   std::string name(LinkId link) const;
 
-  // Adds the links of `tier` that packets from one set to the other may take, some of them twice.
-  // All links of a ring have tier `path`, because it has no path links.
+  // Adds the links of `tier` that packets from a rank of `from` to a rank of `to` may take. Some
+  // links may be added twice. All links of a ring have tier `path`, because a ring has no path
+  // links besides them.
   void choose(scenario::Link::Tier tier, const RankFlags& from, const RankFlags& to,
               std::vector<LinkId>& links) const;
 
-  // Returns the delay between two regions that the topology sets, without link rules; 0 for other
-  // links.
+  // Returns the delay that the topology itself gives a link between regions, without link rules.
+  // Returns 0 for other links.
   std::int64_t base_delay_ns(LinkId link) const;
 
   bool is_ring() const { return kind_ == scenario::Topology::kRing; }

@@ -35,8 +35,9 @@ void Wiring::choose_neighbours(const RankFlags& from, const RankFlags& to,
   }
 }
 
-// Goes by pairs of units (switches or regions), because the ways depend only on the units. A pair
-// counts if two different ranks can send over it. Packets within one switch pass no fabric link.
+// Looks at pairs of units (switches or regions), because the ways depend only on the units. A pair
+// has its links chosen if some rank of the first unit may send to another rank in the second unit.
+// Packets within one switch pass no fabric link.
 void Wiring::choose_fabric(const RankFlags& from, const RankFlags& to,
                            std::vector<LinkId>& links) const {
   struct Unit {

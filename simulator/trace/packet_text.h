@@ -7,8 +7,8 @@
 
 namespace leeway::sim::trace {
 
-// "    12.345678 ms  lost         3>7    1500 B  on eu>us  data round 3 reduce packet 17 of 64
-// marked"
+// Returns a line such as "    12.345678 ms  lost         3>7    1500 B  on eu>us  data round 3
+// reduce packet 17 of 64 marked".
 std::string packet_text(const Packet& packet, const std::string& link_name);
 
 // "queue full", "delivered"

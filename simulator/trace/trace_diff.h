@@ -26,7 +26,7 @@ struct TraceComparison {
   std::optional<TraceDifference> difference;
 };
 
-// `context` lines before and after the difference. Links are compared by name.
+// Gives up to `context` lines before and after the difference. Links are compared by name.
 Result<TraceComparison> compare_traces(const std::string& first, const std::string& second,
                                        std::size_t context);
 

@@ -27,7 +27,7 @@ class TraceReader {
   // null it checks the number of packets and the checksum.
   Result<const Packet*> next();
 
-  // "uplink 3"; no text for packets that no link is concerned with.
+  // Returns the name of the packet's link, such as "uplink 3", or no text if it has none.
   const std::string& link_name(const Packet& packet) const;
 
   const std::string& path() const;

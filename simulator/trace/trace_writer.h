@@ -1,7 +1,7 @@
 // Writes the steps of all packets to a file during a run. Format: proto/trace.proto.
 //
-// It changes nothing, so a run with a trace has the same trace hash as one without. Writes are
-// buffered; close() returns their errors.
+// Writing does not change the run: a run with a trace has the same trace hash as one without.
+// Writes are buffered; close() returns their errors.
 #pragma once
 
 #include <cstdint>

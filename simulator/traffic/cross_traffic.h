@@ -1,9 +1,9 @@
 // Traffic of other users on the simulated links: long CUBIC flows and on/off sources between the
 // places of ranks, from a scenario's cross_traffic entries.
 //
-// All of it is Traffic::cross. Each flow or source begins at a time drawn from its entry's random
-// stream, so that they do not start in step. A place sends at most 100 Gb/s, even if no link is
-// limited. A source never ends. Faults of the ranks at its places do not stop it, except for a
+// All packets are Traffic::cross. Each flow or source begins at a time drawn from its entry's
+// random stream, so that they do not start in step. A place sends at most 100 Gb/s, even if no link
+// is limited. A source never ends. Faults of the ranks at its places do not stop it, except for a
 // partition between them.
 #pragma once
 
@@ -24,8 +24,8 @@ namespace leeway::sim {
 
 class CrossTraffic final : private PacketReceiver, private TcpHost {
  public:
-  // Attaches itself to the network for cross traffic. The scenario is valid; queue and network
-  // outlive this.
+  // Makes the sources of `scenario`, which must be valid, and attaches them to the network. `queue`
+  // and `network` must outlive the result.
   static Result<std::unique_ptr<CrossTraffic>> make(const scenario::Scenario& scenario,
                                                     std::uint64_t seed, EventQueue& queue,
                                                     Network& network);
@@ -35,10 +35,10 @@ class CrossTraffic final : private PacketReceiver, private TcpHost {
   // Handles an event of EventKind::traffic.
   void on_event(const Event& event);
 
-  // Returns the bytes of data that arrived for an entry, given by its index in the scenario. A
-  // flow's bytes count once, in order.
+  // Returns the bytes of data that have arrived for an entry, given by its index in the scenario.
+  // Bytes of a flow count once, when they are in order.
   std::uint64_t delivered_bytes(std::size_t entry) const { return entries_[entry].delivered_bytes; }
-  // Returns "cross[0].goodput_mbps" and so on, since start().
+  // Returns the mean rates since start(): "cross[0].goodput_mbps" and so on, one for each entry.
   std::vector<Measure> measures(Instant now) const;
 
  private:

@@ -1,5 +1,6 @@
 // A source that sends datagrams at a constant rate for a fixed time, then none for a fixed time,
-// and so on. Exact: the remainder of a nanosecond is carried to the next datagram.
+// and so on. Times do not drift, because the remainder of a nanosecond is carried to the next
+// datagram.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +14,18 @@ class OnOffSource {
   // The size of a full Ethernet packet.
   static constexpr std::uint32_t kPacketBytes = 1500;
 
-  // `bits_per_second`: rate while on, with headers, at least 1. on_ns must be above 0. With off_ns
-  // 0 the source is always on.
+  // `bits_per_second`: the rate, headers included, while the source is on; at least 1. on_ns must
+  // be above 0. With off_ns 0 the source is always on.
   OnOffSource(std::uint64_t bits_per_second, std::int64_t on_ns, std::int64_t off_ns)
       : rate_(bits_per_second), on_ns_(on_ns), off_ns_(off_ns) {
     LEEWAY_ASSERT(bits_per_second > 0 && on_ns > 0 && off_ns >= 0);
   }
 
-  // The first datagram is sent now.
+  // Call it when the first datagram is sent.
   void begin(std::int64_t now_ns) { begin_ns_ = now_ns; }
 
-  // Returns when the next datagram is sent. Spacing counts only time spent on, so the rate while on
-  // is exact over many periods.
+  // Returns the time at which the next datagram is sent. The spacing counts only the time in which
+  // the source is on, so the rate in that time is exact over many periods.
   std::int64_t next_ns() {
     const std::uint64_t parts = kPacketBytes * kBitNanoseconds + rest_;
     on_time_ns_ += static_cast<std::int64_t>(parts / rate_);
@@ -33,7 +34,7 @@ class OnOffSource {
   }
 
  private:
-  // a byte's time in ns at 1 bit/s
+  // Time of one byte in ns at a rate of 1 bit/s.
   static constexpr std::uint64_t kBitNanoseconds = 8 * 1'000'000'000ull;
 
   std::uint64_t rate_;

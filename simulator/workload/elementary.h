@@ -1,6 +1,6 @@
 // exp and log from additions, multiplications and divisions only. They round the same on every
-// compiler and machine, unlike library functions, which differ in their last bits. Relative errors
-// are below 4e-16 for exp, and for log below 3e-16 of the larger of its result and 1.
+// compiler and machine, unlike library functions, which differ in their last bits. The relative
+// error of exp is below 4e-16. The error of log is below 3e-16 times the larger of |log(x)| and 1.
 #pragma once
 
 #include <array>
@@ -12,7 +12,8 @@ namespace leeway::sim {
 
 namespace internal {
 
-// 1 / 14! ... 1 / 0!. The first term left out is below 1e-19.
+// Coefficients of the Taylor series of exp, 1 / 14! ... 1 / 0!. For |x| <= ln(2) / 2 the first
+// omitted term is below 1e-19.
 constexpr std::array<double, 15> make_exp_series() {
   std::array<double, 15> series{};
   double factorial = 1;
@@ -31,7 +32,7 @@ constexpr double power_of_two(int k) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(k + 1023) << 52);
 }
 
-// Returns exp(x), or 0 for x below -708. Values above 709 count as 709, so the result is finite.
+// Returns exp(x), or 0 for x below -708. An x above 709 is taken as 709, so the result is finite.
 constexpr double portable_exp(double x) {
   constexpr double kLog2E = 1.4426950408889634;
   constexpr double kLn2High = 0x1.62e42feep-1;  // 32 bits: its multiples by k are exact

@@ -13,7 +13,7 @@
 
 namespace leeway::sim {
 
-// Its measures, from the ranks' final parameters w_r:
+// Measures of this workload, from the parameters w_r of each rank r at the end of a run:
 //   workload.distance_to_optimum  root of the mean over r of |w_r - optimum|^2
 //   workload.objective_gap        mean over r of objective(w_r) - objective(optimum)
 class LogisticWorkload final : public Workload {

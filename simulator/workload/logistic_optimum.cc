@@ -47,8 +47,8 @@ Vector newton_step(const LogisticProblem& problem, const Vector& w, const Vector
   return step;
 }
 
-// Moves from w along -step. Starts with the full step and halves it until the objective falls by
-// 1e-4 of what its slope promises.
+// Returns the point w - length * step. The length is 1 at first, and is halved until the objective
+// falls by at least 1e-4 of what its slope at w promises (Armijo's rule).
 Vector descend(const LogisticProblem& problem, const Vector& w, const Vector& gradient,
                const Vector& step) {
   const double here = problem.objective(problem.all(), w);

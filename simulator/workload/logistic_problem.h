@@ -47,7 +47,7 @@ class LogisticProblem {
   std::span<const float> point(std::size_t index) const;
   double label(std::size_t index) const;  // 1 or -1
 
-  // margin() returns w . (x, 1).
+  // margin() returns w . (x, 1), where x are the features of point `index`.
   double margin(std::size_t index, std::span<const double> w) const;
   double objective(Range range, std::span<const double> w) const;
   void gradient(Range range, std::span<const double> w, std::span<double> out) const;
@@ -65,8 +65,8 @@ class LogisticProblem {
   std::vector<float> features_;  // point after point
 };
 
-// Returns the minimum of the objective over all points, where the gradient's norm is at most 1e-10.
-// Fails if a plane separates the classes and l2 is 0.
+// Returns the w with the least objective over all points; the gradient's norm there is at most
+// 1e-10. Fails if a plane separates the classes and l2 is 0.
 Result<std::vector<double>> find_optimum(const LogisticProblem& problem);
 
 }  // namespace leeway::sim

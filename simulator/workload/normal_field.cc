@@ -15,8 +15,8 @@ constexpr double kTailBegin = 3.442619855899;  // begin of the tail with 128 lay
 constexpr double kLayerArea = 9.91256303526217e-3;
 constexpr double kOne = 0x1p24;  // a place's range to either side
 
-// Tag of the words of RandomStream(seed, rank << 32 | round, Purpose::workload). Rare cases have a
-// tag of their own.
+// Stream tag of RandomStream(seed, rank << 32 | round, Purpose::workload), whose words are used
+// here. Rare cases draw from a stream of their own.
 constexpr std::uint32_t kStream =
     0xEu << 28 | std::uint32_t{static_cast<std::uint8_t>(Purpose::workload)} << 20;
 constexpr std::uint32_t kRareStream = kStream | 1u << 19;
@@ -86,7 +86,8 @@ PhiloxCounter NormalField::words_of_block(std::uint64_t block) const {
                 key_);
 }
 
-// Handles one word in 80: the part of the layer that the bell curve cuts, or the tail.
+// Returns the number for a word that is not certain, which is one word in 80. Its place is in the
+// part of a layer that the bell curve cuts, or in the tail.
 float NormalField::rare(std::size_t element, std::uint32_t word) const {
   const auto low = static_cast<std::uint32_t>(element);
   const auto high = static_cast<std::uint32_t>(std::uint64_t{element} >> 32) << 8;

@@ -1,9 +1,9 @@
 // Standard normal numbers by address: element i of the field (seed, rank, round) depends on these
 // four only. Faster than engine/variates.h for many numbers at once.
 //
-// Marsaglia and Tsang's ziggurat (2000) on Philox, with 24 bits of magnitude in a layer, so values
-// are multiples of at most 2e-7. Tails reach beyond 8. Equal on every machine: it uses integers,
-// elementary.h, and single-precision products.
+// Marsaglia and Tsang's ziggurat (2000) on Philox. A layer has 24 bits of magnitude, so values are
+// at most 2e-7 apart. Tails reach beyond 8. Values are equal on every machine, because they come
+// from integers, elementary.h, and single-precision products.
 #pragma once
 
 #include <array>

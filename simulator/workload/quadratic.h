@@ -15,7 +15,7 @@
 
 namespace leeway::sim {
 
-// Its measures, from the ranks' final parameters x_r:
+// Measures of this workload, from the parameters x_r of each rank r at the end of a run:
 //   workload.distance_to_optimum  root of the mean over r of |x_r - optimum|^2
 //   workload.objective_gap        mean over r of objective(x_r) - objective(optimum)
 class QuadraticWorkload final : public Workload {
@@ -41,8 +41,8 @@ class QuadraticWorkload final : public Workload {
   double loss(std::uint32_t rank) override;  // objective over its optimum
   std::vector<Measure> measures() override;
 
-  // fixed_point() returns where SGD without noise ends if the estimator gives rank i weights[i].
-  // gap_of() returns how far the objective at x is above its minimum.
+  // fixed_point() returns where SGD without noise ends if the estimator gives rank i the weight
+  // weights[i]. gap_of() returns how far the objective at x is above its minimum.
   std::vector<float> fixed_point(std::span<const double> weights) const;
   double gap_of(std::span<const float> x) const;
 

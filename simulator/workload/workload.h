@@ -1,8 +1,8 @@
 // What ranks compute between collectives: gradients, and what they do with the averages.
 //
-// One object holds all ranks. Each rank has its own parameters, because replicas may drift. From
-// the same results, every compiler computes the same floats: functions such as exp are in-tree, and
-// sums have a fixed order.
+// One object holds all ranks. Each rank has its own parameters, because replicas may drift. If
+// collectives give the same results, ranks compute the same floats with every compiler: functions
+// such as exp are in-tree, and sums have a fixed order.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class Workload {
   virtual std::size_t elements() const = 0;
 
   // Returns the rank's parameters, elements() of them, into which a replica broadcast writes. All
-  // ranks start with the same. Empty for a workload without a model (synthetic).
+  // ranks start with the same values. Empty for a workload without a model (synthetic).
   virtual std::span<float> parameters(std::uint32_t rank) = 0;
 
   // Writes the rank's gradient at its own parameters. It depends only on (rank, round, parameters).
@@ -41,9 +41,9 @@ class Workload {
   virtual void gradient_sum(std::uint32_t rank, std::uint32_t round, MicroBatches micro_batches,
                             std::span<float> out);
 
-  // Makes one optimizer step. `mean`: the averaged gradient as `rank` has it, from element `offset`
-  // on; after an all_reduce, all elements. `parameters`: the same elements of the rank's
-  // parameters, or of the owner's unrounded copy.
+  // Makes one optimizer step. `mean` is the averaged gradient as `rank` has it, from element
+  // `offset` on; after an all_reduce it has all elements. `parameters` are the same elements of the
+  // rank's parameters, or of the owner's unrounded copy.
   virtual void update(std::uint32_t rank, std::uint32_t round, std::size_t offset,
                       std::span<const float> mean, std::span<float> parameters) = 0;
 
@@ -55,8 +55,9 @@ class Workload {
   virtual std::vector<Measure> measures() = 0;
 };
 
-// Returns the deviation of the sum over the completed micro-batches. The mean over all planned ones
-// has deviation 1, and their noise is independent, so each has sqrt(planned).
+// Returns the standard deviation of the noise in a sum over the completed micro-batches. The noise
+// of each is independent and has deviation sqrt(planned), so that a mean over all planned
+// micro-batches has deviation 1.
 float noise_of_sum(MicroBatches micro_batches);
 
 // Makes synthetic, quadratic and logistic workloads. Returns kUnsupported for gpt, which needs

@@ -33,7 +33,7 @@ class Bitmap {
     return *this;
   }
 
-  // All bits become zero.
+  // Changes the size to `bits` bits. All bits become zero.
   void resize(std::size_t bits) {
     const std::size_t count = (bits + kWordBits - 1) / kWordBits;
     const std::size_t room = many_ != nullptr ? room_ : few_.size();
@@ -59,7 +59,7 @@ class Bitmap {
     return was_set;
   }
 
-  // Sets those bits of a word that are set in `bits`. None of them may lie beyond size().
+  // Sets those bits of word `w` that are set in `bits`. None of them may lie beyond size().
   void set_in_word(std::size_t w, std::uint64_t bits) { data()[w] |= bits; }
   // Returns a word and sets it to zero.
   std::uint64_t take_word(std::size_t w) { return std::exchange(data()[w], 0); }
@@ -71,7 +71,7 @@ class Bitmap {
   }
   bool all() const { return next_zero(0) == bits_; }
 
-  // The first zero bit at or after `from`; size() if there is none.
+  // Returns the first zero bit at or after `from`, or size() if there is none.
   std::size_t next_zero(std::size_t from) const {
     if (from >= bits_) return bits_;
     std::size_t w = from / kWordBits;

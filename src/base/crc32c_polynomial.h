@@ -25,7 +25,7 @@ constexpr std::uint32_t x_to_the(std::size_t power) {
 
 // Multipliers that move a 128-bit remainder `bytes` further into the message. A carry-less product
 // of two reflected 64-bit words is their reflected product times x, in 128 bits. So the exponents
-// are bits + 64 and bits, each less 1.
+// are bits + 64 and bits, each less 1 for that x.
 struct FoldConstants {
   std::uint64_t low;  // multiplier of the half that came first in memory
   std::uint64_t high;

@@ -12,7 +12,7 @@ constexpr bool lacks_descriptors(int error) {
   return error == EMFILE || error == ENFILE;
 }
 
-// Returns what to append to the error's text: the limit to raise, or nothing.
+// Returns a hint for the error's text that names the limit to raise, or an empty text.
 constexpr const char* descriptor_hint(int error) {
   return error == EMFILE ? " (ulimit -n)" : error == ENFILE ? " (sysctl fs.file-max)" : "";
 }

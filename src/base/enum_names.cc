@@ -16,7 +16,7 @@ namespace {
 
 using std::string_view;
 
-// In the order of the enumerators.
+// Names in the order of the enumerators.
 constexpr std::array<string_view, kDataTypeCount> kDataTypes = {
     "float", "double", "half",   "bfloat16", "int8",   "int32", "int64",
     "uint8", "uint32", "uint64", "f8e4m3",   "f8e5m2", "bool"};
@@ -58,7 +58,7 @@ string_view name_of(Enum value, std::span<const string_view> names) {
   return i < names.size() ? names[i] : "unknown";
 }
 
-// `left_out`: a name that to_string() gives and parse() does not take.
+// Returns the value called `name`. `left_out` is the index of a name that parse() refuses.
 template <typename Enum>
 Result<Enum> parse(const char* what, string_view name, std::span<const string_view> names,
                    std::size_t left_out = SIZE_MAX) {

@@ -6,8 +6,8 @@ namespace leeway {
 
 // Returns "NAME=value" strings, with a null at the end; never null itself. As with getenv(), nobody
 // may change the variables meanwhile. Also sets the `environ` that this library sees, because
-// libraries opened along with it read that (UCX does). They see the same variables until somebody
-// changes them.
+// libraries opened along with this one, such as UCX, read it. They see the same variables until
+// somebody changes them.
 const char* const* environment();
 
 }  // namespace leeway

@@ -11,8 +11,8 @@
 namespace leeway {
 
 // Calls `body`, and returns its Status or Result. Asio throws if it gets no descriptor, and any
-// code may throw if memory runs out. Both become kResourceExhausted, with a text that begins with
-// `what`.
+// code may throw if memory runs out. Either exception becomes kResourceExhausted, with a text that
+// begins with `what`.
 template <typename Body>
 auto without_exceptions(const char* what, Body&& body) -> decltype(body()) {
   try {

@@ -33,8 +33,9 @@ void in_parent() {
   kept().mutex.unlock();
 }
 
-// Replaces kept descriptors by /dev/null. Their numbers stay open, since their owners may still
-// close them. Makes only calls that are safe after the fork of a process with threads.
+// Replaces the descriptors that are kept from children by /dev/null. The numbers stay open, since
+// the owners of the descriptors may still close them. Makes only calls that are safe after the fork
+// of a process with threads.
 void in_child() {
   generation.fetch_add(1, std::memory_order_relaxed);
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -10,8 +10,8 @@
 
 namespace leeway {
 
-// Interface of an object that is told which memory datagrams will be gathered from. A transport's
-// device may have to register that memory first.
+// Interface of an object that must know the memory from which datagrams will be gathered. A
+// transport's device may have to register that memory first.
 class MemoryWatcher {
  public:
   virtual void on_allocated(ByteSpan memory) = 0;

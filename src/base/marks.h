@@ -1,4 +1,4 @@
-// Explicit congestion notification (RFC 3168): queues mark datagrams that they would drop later.
+// Explicit congestion notification (RFC 3168): queues mark datagrams before they must drop any.
 #pragma once
 
 #include "leeway/options.h"

@@ -16,7 +16,7 @@ struct NetworkAddress {
   friend bool operator==(const NetworkAddress&, const NetworkAddress&) = default;
 };
 
-// Returns whether the address is IPv4 inside IPv6.
+// Returns true if the address is IPv4 inside IPv6.
 bool is_mapped(const std::array<std::uint8_t, 16>& ip);
 // Returns a text such as "10.0.0.1" or "fe80::1".
 std::string ip_text(const std::array<std::uint8_t, 16>& ip);

@@ -13,7 +13,7 @@ namespace leeway {
 template <typename State>
 class PerProcess {
  public:
-  // Any thread.
+  // Any thread may call it.
   State& get() {
     Node* node = node_.load(std::memory_order_acquire);
     while (node->generation != fork_generation()) {

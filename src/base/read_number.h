@@ -8,7 +8,7 @@
 namespace leeway {
 
 // Returns false if the text is anything else, or the number does not fit; `number` is then
-// undefined. `format` is that of std::from_chars(): a base, for instance.
+// undefined. `format` goes to std::from_chars(), which takes a base there, for instance.
 template <typename Number, typename... Format>
 bool read_number(std::string_view text, Number& number, Format... format) {
   const char* const end = text.data() + text.size();

@@ -1,4 +1,5 @@
-// Short names of element types, which command lines and policies take beside those of to_string().
+// Short names of element types. Command lines and policies accept them as well as the names that
+// to_string() gives.
 #pragma once
 
 #include <array>
@@ -9,7 +10,7 @@
 
 namespace leeway {
 
-// In the order of the enumerators.
+// Short names in the order of DataType's enumerators.
 inline constexpr std::array<std::string_view, kDataTypeCount> kShortTypeNames = {
     "f32", "f64", "f16", "bf16",   "i8",     "i32", "i64",
     "u8",  "u32", "u64", "f8e4m3", "f8e5m2", "bool"};

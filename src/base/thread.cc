@@ -25,8 +25,8 @@
 namespace leeway {
 namespace {
 
-// Time that exit() waits for all threads together. They stop within milliseconds, but a name server
-// or a program's callback may hold one for longer.
+// Time that exit() waits for all threads together. Threads stop within milliseconds, unless a name
+// server or a program's callback keeps a thread for longer.
 constexpr auto kExitTime = std::chrono::milliseconds(500);
 
 std::atomic<int> threads_left{-1};
@@ -45,8 +45,8 @@ Running& running() {
   return of_process.get();
 }
 
-// Returns a text with the smallest limit of this process's control groups; an empty one if none has
-// a limit.
+// Returns a text with the smallest limit of this process's control groups, or an empty text if no
+// group has a limit.
 std::string limit_of_groups() {
   std::ifstream groups("/proc/self/cgroup");
   unsigned long least = std::numeric_limits<unsigned long>::max();
@@ -101,7 +101,7 @@ Result<Thread> Thread::start(const char* purpose, Work work) {
   Thread made;
   made.state_ = std::make_shared<State>();
   Running& here = running();
-  // The new thread needs this lock to remove its entry, so it finds the entry there.
+  // The new thread needs this lock to remove its entry. So the entry is added before that.
   const std::lock_guard lock(here.mutex);
   if (here.over) {
     made.state_ = nullptr;

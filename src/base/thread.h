@@ -34,11 +34,11 @@ class Thread {
   bool joinable() const { return state_ != nullptr; }
   // Returns whether the caller runs on this thread.
   bool is_this() const;
-  // For code that must be told of a stop, or ask for one, without this object.
+  // Lets code without this object ask for a stop, or learn that one was asked for.
   std::stop_source stop_source() const;
   void request_stop();
   // Returns when the work has returned. On the thread itself, or in a forked child of the process
-  // that started it, join() lets the thread go instead.
+  // that started it, join() does not wait: the thread is let go.
   void join();
   // Lets the thread go on without a join. exit() still waits for it.
   void detach();

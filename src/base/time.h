@@ -10,8 +10,8 @@
 
 namespace leeway {
 
-// A point on the caller's monotonic clock. Only differences have meaning. Signed, so that "before
-// the start" exists.
+// A point on the caller's monotonic clock. Only differences have meaning. The value is signed, so
+// that "before the start" exists.
 struct Instant {
   std::int64_t ns = 0;
 

@@ -27,7 +27,7 @@ struct Outcome {
   Duration took{0};
   std::uint64_t refused = 0;  // datagrams that all members refused
 
-  // Compares what attacks must not change. They may raise `refused`.
+  // Compares what attacks must not change. `refused` may rise.
   friend bool operator==(const Outcome& one, const Outcome& other) {
     return one.results == other.results && one.trace == other.trace && one.took == other.took;
   }
@@ -72,7 +72,7 @@ Outcome quiet() {
   return attacked([](SealedJob&) {});
 }
 
-// Sends the `extra` datagrams before each datagram of a member.
+// Returns an attack that sends the datagrams of `extra` before each datagram of a member.
 Attack adding(std::function<std::vector<Flying>(const Flying&)> extra) {
   return [extra = std::move(extra)](SealedJob& job) {
     job.network = [extra](const Flying& flying) {
@@ -105,7 +105,7 @@ class WrongKeys {
     const Train train{to, plain.size(), plain.size(), {&slice, 1}};
     Bytes out(seal::Associations::sealed_bytes(train));
     own.seal(job.now(), train, out);
-    // Numbers that the receiver may expect, that are long past, and that are far ahead
+    // A number that the receiver may expect, one that is long past, and one that is far ahead
     const std::uint64_t numbers[] = {1 + random_() % 1000, 1, UINT64_MAX};
     seal::encode_header({.phase = static_cast<std::uint8_t>(random_() % 4),
                          .tag = job.tag_of(from, to),
@@ -123,7 +123,7 @@ class WrongKeys {
 
 class ForgedDatagram : public ::testing::TestWithParam<std::size_t> {
  protected:
-  // Makes each forgery once, because one accompanies every datagram of the job.
+  // Makes each forgery once and keeps it, because one accompanies every datagram of the job.
   static const Forgery& forgery(Rank from, Rank to, std::uint32_t round) {
     static std::map<std::tuple<std::size_t, Rank, Rank, std::uint32_t>, Forgery> made;
     const auto key = std::tuple(GetParam(), from, to, round);
@@ -176,7 +176,7 @@ TEST(DataAttack, JunkFloodHasNoEffect) {
   }));
 }
 
-// Strangers get no answers, which they could direct at somebody else.
+// A stranger gets no answers, because it could direct them at somebody else.
 TEST(DataAttack, NothingThatAStrangerSendsIsAnswered) {
   SealedJob job({.size = kMembers});
   const std::uint32_t before = job.trace();
@@ -199,7 +199,7 @@ TEST(DataAttack, MembersDatagramFromAnotherMembersAddressHasNoEffect) {
   }));
 }
 
-// Sends each datagram to another member, too, who has other keys with its sender.
+// Sends each datagram also to another member, which has other keys with the datagram's sender.
 TEST(DataAttack, DatagramLedToAnotherMemberHasNoEffect) {
   expect_no_effect(adding([](const Flying& seen) {
     const Rank other = kMembers - seen.from - seen.to;
@@ -260,7 +260,7 @@ TEST(DataAttack, ReplayOfAnEarlierIncarnationHasNoEffect) {
       std::vector<Flying> replays;
       for (int i = 0; i < 4; ++i) {
         Flying old = recorded[next++ % recorded.size()];
-        // Half of them have the new run's tags, as if the attacker had learned these
+        // Half of the replays have the new run's tags, as if the attacker had learned the tags
         if (next % 2 == 0) {
           seal::Header header;
           EXPECT_EQ(seal::decode_header(old.bytes, header), seal::Refusal::none);
@@ -356,8 +356,8 @@ TEST(DataAttack, ChosenLossIsLoss) {
   std::size_t count = 0;
   expect_only_loss([&count](SealedJob& job) {
     job.network = [&count](const Flying& flying) {
-      // Removes every second short datagram (reports, ENDs, requests), and every eighth of the
-      // others
+      // Removes every second short datagram (reports, ENDs, requests), and every eighth of the long
+      // ones
       const bool taken = flying.bytes.size() < 200 ? count++ % 2 == 0 : count++ % 8 == 0;
       return taken ? std::vector<Flying>{} : std::vector<Flying>{flying};
     };

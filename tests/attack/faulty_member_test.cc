@@ -55,7 +55,7 @@ class FaultyMember : public ::testing::Test {
     for (int i = 0; i < count; ++i) expect_call();
   }
 
-  // Makes the faulty member send a message of `also` before each of its datagrams.
+  // Makes the faulty member send what `also` returns before each of its datagrams.
   void says(std::function<Bytes(Rank to, const Bytes& plain)> also) {
     job.betrayal = [also = std::move(also)](Rank from, Rank to, const Bytes& plain) {
       std::vector<Bytes> all = {plain};
@@ -63,7 +63,7 @@ class FaultyMember : public ::testing::Test {
       return all;
     };
   }
-  // Makes the faulty member send a message of `instead` in place of each of its datagrams.
+  // Makes the faulty member send what `instead` returns in place of each of its datagrams.
   void says_instead(std::function<Bytes(Rank to, Bytes plain)> instead) {
     job.betrayal = [instead = std::move(instead)](Rank from, Rank to, const Bytes& plain) {
       if (from != kFaulty) return std::vector<Bytes>{plain};
@@ -231,7 +231,7 @@ TEST_F(FaultyMember, RandomFieldsEndNobodysCalls) {
 
 // ---- datagrams that the faulty member makes others send ----
 
-// Removes from the faulty member's datagram what it says about rounds that it has settled.
+// Returns a datagram of the faulty member without what it says about rounds that it has settled.
 Bytes unsettled(Bytes plain) {
   wire::Prefix prefix;
   wire::Report report;
@@ -247,7 +247,7 @@ Bytes unsettled(Bytes plain) {
   return plain;
 }
 
-// Each datagram of the faulty member requests its data again, and never confirms them.
+// With each datagram the faulty member requests member 0's data again. It never confirms any data.
 TEST_F(FaultyMember, RepairRequestsAreAnsweredFourTimesAndThenOneByOne) {
   constexpr std::uint32_t kPackets = 56;  // length of the flow from a member to the faulty one
   std::uint16_t requests = 0;

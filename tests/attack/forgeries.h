@@ -44,7 +44,7 @@ inline Bytes repair_of(const wire::Prefix& prefix, const wire::Repair& repair) {
       [&](MutableByteSpan out) { return wire::encode_repair(prefix, repair, words, out); });
 }
 
-// `round`: the number of an operation that is open at the receiver.
+// Returns one datagram for each false claim. `round` is an operation open at the receiver.
 inline std::vector<Forgery> forgeries(std::uint32_t epoch, Rank from, Rank to,
                                       std::uint32_t round) {
   using wire::PacketType;

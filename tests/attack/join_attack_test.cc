@@ -160,7 +160,8 @@ TEST(JoinAttack, ProcessWithoutASecretIsToldWhatItLacks) {
   job.expect_start();
 }
 
-// Replays on another connection all that one rank said. It would claim a rank twice.
+// Repeats on another connection all that one rank said. If the server believed the copy, one rank
+// would be claimed twice.
 TEST(JoinAttack, ReplayedConversationIsNotHeard) {
   const std::uint16_t port = free_port();
   Job job(port);
@@ -271,7 +272,7 @@ LocalConfiguration with_certificates(int rank, std::uint16_t port,
   return local;
 }
 
-// Connects with its own certificate, and accepts any server's.
+// Connects with the certificate in `files`, accepts any server, and sends misfit().
 void try_to_enter(std::uint16_t port, const keys::CertificateFiles& files) {
   SSL_CTX* const context = ::SSL_CTX_new(::TLS_client_method());
   ::SSL_CTX_use_certificate_file(context, files.certificate.c_str(), SSL_FILETYPE_PEM);

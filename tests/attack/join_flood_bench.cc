@@ -24,8 +24,8 @@ using namespace rendezvous;
 
 constexpr int kRanks = 4;
 
-// Returns the ms from the first call of join_group() until the last rank's returned; 0 if one
-// failed.
+// Starts a job. Returns the ms from the first call of join_group() until the last of the calls
+// returned, or 0 if one failed.
 double start_job(std::uint16_t port, const std::shared_ptr<const keys::OwnIdentity>& identity) {
   const Stopwatch watch;
   std::vector<Joining> joining;
@@ -60,8 +60,8 @@ int last_core() {
   return static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)) - 1;
 }
 
-// Keeps this process on these cores. Attackers get the last core, as if they were another machine,
-// and so pay for the kernel's work on what they send.
+// Restricts this process to the cores from `first` to `last`. Attackers get the last core, as if
+// they were another machine, and so pay for the kernel's work on what they send.
 void run_on(int first, int last) {
   cpu_set_t cores;
   CPU_ZERO(&cores);

@@ -55,7 +55,7 @@ TEST_F(RelayAttack, AStrangersDatagramsAreNotForwardedAndNotAnswered) {
     sent += one.from == RelayGroup::address_of(kRelay) && one.bytes.size() > 200;
     return std::vector{one};
   };
-  // Keys with the member's tags, but made from another secret.
+  // These keys have the member's tags, but are made from another secret.
   seal::PairKeys keys = RelayGroup::keys_of(1, kRelay);
   keys.root.fill(std::byte{9});
   seal::Associations own;
@@ -80,7 +80,7 @@ TEST_F(RelayAttack, AStrangersDatagramsAreNotForwardedAndNotAnswered) {
   EXPECT_GE(group_.counter(kRelay, "refused_forged"), 1400u);
 }
 
-// Each request to the relay is sent twice; the copy must not be forwarded.
+// Each request to the relay is sent another 20 times. The relay must forward none of the copies.
 TEST_F(RelayAttack, ACopiedRequestIsForwardedOnce) {
   group_.network = [](const RelayedDatagram& one) {
     std::vector<RelayedDatagram> all = {one};
@@ -137,7 +137,7 @@ TEST_F(RelayAttack, AMemberReachesNobodyWhoIsNoMember) {
     member.seal_path_message(kRelay, ByteSpan(message), sealed);
     group_.inject({RelayGroup::address_of(1), RelayGroup::address_of(kRelay), sealed});
   };
-  // 2000 requests, so that numbers exceed those that the sender has used.
+  // The relay refuses datagram numbers that rank 1 has used. 2000 requests go beyond those.
   for (int i = 0; i < 2000; ++i) ask_for(RelayGroup::name_of(77));
   for (int i = 0; i < 100; ++i) ask_for(RelayGroup::name_of(1));  // and to itself
   for (int i = 0; i < 100; ++i) ask_for(RelayGroup::name_of(kRelay));

@@ -49,10 +49,10 @@ class SealedJob {
     }
   }
 
-  // Called for each datagram that a process sends. The datagrams that it returns travel instead.
+  // Called for each datagram that a process sends. The returned datagrams travel instead.
   std::function<std::vector<Flying>(const Flying&)> network;
-  // Called for each plain datagram before it is sealed. The messages that it returns are sent
-  // instead, as by a faulty member.
+  // Called for each plain datagram before it is sealed. The returned messages are sent instead, as
+  // by a faulty member.
   std::function<std::vector<Bytes>(Rank from, Rank to, const Bytes& plain)> betrayal;
 
   collective::Engine& engine(Rank rank) { return members_[rank]->member->engine(); }
@@ -214,7 +214,7 @@ class SealedJob {
   std::uint32_t trace_ = 0;
 };
 
-// All-reduces of a job, each of a few hundred packets a flow.
+// One all-reduce of a job: the inputs and results of all ranks.
 class Sums {
  public:
   Sums(int size, std::size_t count, Delivery delivery) : delivery_(delivery) {

@@ -15,7 +15,7 @@ namespace leeway::attack {
 using asio::ip::tcp;
 using rendezvous::loopback;
 
-// Connects to a port again and again until it is destroyed, even while nobody listens.
+// Connects to a port again and again while this object lives, even while nobody listens.
 class Flood {
  public:
   // `say` is called with each connection, which is then closed.

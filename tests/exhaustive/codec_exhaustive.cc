@@ -30,8 +30,8 @@ namespace {
 constexpr std::uint32_t kInfinityBits = 0x7F800000;
 constexpr std::uint64_t kDumpStride = 2017;
 
-// For IEEE formats: the code after the largest finite value is infinity. It begins half a step
-// above that value.
+// Returns the steps of an IEEE format, in which the code after the largest finite value is
+// infinity. That code begins half a step above the largest finite value.
 Steps steps_with_infinity(int mantissa_bits, int bias) {
   const int infinity = (2 * bias + 1) << mantissa_bits;
   return steps_between(float_magnitudes(mantissa_bits, bias, infinity));

@@ -108,8 +108,8 @@ std::uint64_t random_bits(std::uint64_t i) {
   return z ^ z >> 31;
 }
 
-// Returns a value. Batches alternate: gradients of some spread, any finite bits, ties, and each of
-// these with some special values.
+// Returns value i of a batch. Batches alternate: gradients of some spread, any finite bits, ties,
+// and each of these with some special values.
 float value(std::uint64_t batch, std::uint64_t i) {
   const std::uint64_t bits = random_bits(batch * kBatch + i);
   const auto low = static_cast<std::uint32_t>(bits);
@@ -133,7 +133,8 @@ float value(std::uint64_t batch, std::uint64_t i) {
 
 // ---- comparison ----
 
-// Returns the number of bytes that differ. `floats`: all NaNs are equal, whatever their payload.
+// Returns the number of bytes that differ, or, with `floats`, the number of floats. Two NaNs do not
+// differ, whatever their payloads.
 std::uint64_t differences(std::span<const std::byte> a, std::span<const std::byte> b, bool floats) {
   if (a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0) return 0;
   std::uint64_t different = 0;
@@ -261,7 +262,7 @@ int check_device(const Arguments& arguments) {
   const auto context = device::context_of(**driver, 0);
   if (!context.ok()) return std::printf("%s\n", context.status().c_str()), 1;
   const device::ContextScope scope(**driver, context->context);
-  // The CUDA double has no kernels of its own.
+  // The CUDA double has no kernels of its own, so it is given those for the host.
   void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   const bool is_double = register_host_kernels(library);
   const auto kernels = Kernels::load(**driver);

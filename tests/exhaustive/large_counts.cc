@@ -1,6 +1,6 @@
-// Tensors of more than 2^32 bytes and elements, between two ranks of this process; every byte is
-// checked. Needs 9 GiB of memory and some minutes, so ctest does not run it. Exits with 1 if a byte
-// is wrong.
+// Sends tensors of more than 2^32 bytes and elements between two ranks of this process, and checks
+// every byte. Needs 9 GiB of memory and some minutes, so ctest does not run it. Exits with 1 if a
+// byte is wrong.
 #include <cstdio>
 #include <memory>
 #include <thread>
@@ -40,7 +40,7 @@ bool report(const char* what, const Status& status, std::size_t wrong) {
   return status.ok() && wrong == 0;
 }
 
-// Rank 0 has all elements but the last 100, in place. Rank 1 has those, and receives the others.
+// Rank 0 has all elements but the last 100, in place. Rank 1 has these 100, and receives the rest.
 bool all_gather(Communicator& communicator, Memory& memory) {
   const std::vector<std::size_t> counts = {kElements - 100, 100};
   const std::vector<std::size_t> places = {0, kElements - 100};

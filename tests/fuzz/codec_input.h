@@ -1,5 +1,5 @@
-// How the codec targets read a fuzzer's input. It begins with a format and a place in a fixed
-// number of bytes, of which all values are valid. The target reads the rest.
+// How the codec targets read a fuzzer's input. An input begins with a format and a place. They have
+// a fixed number of bytes, and every value of these bytes is valid. The target reads the rest.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace leeway::fuzz {
 
-// Takes numbers from the front of the input, and zeros after its end.
+// Takes numbers from the front of the input. After the input's end, numbers are zero.
 class Input {
  public:
   Input(const std::uint8_t* data, std::size_t size) : left_(data, size) {}

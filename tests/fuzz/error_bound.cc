@@ -14,7 +14,7 @@ using codec::ScaleKind;
 
 // Bound on the error of the two or three float operations between a value and its code.
 constexpr double kArithmetic = 0x1p-19;
-// Smaller scales, or their inverses, are subnormal or overflow.
+// A smaller scale, or its inverse, is subnormal or overflows.
 constexpr double kSmallestScale = 0x1p-104;
 
 double float_bound(Codec codec, double value, bool stochastic) {
@@ -23,8 +23,8 @@ double float_bound(Codec codec, double value, bool stochastic) {
   return stochastic ? quantum : quantum / 2;
 }
 
-// The largest possible scale of a group, and by how much a scale that was rounded down clips the
-// group's largest elements.
+// Bounds for a group: its largest possible scale, and how much of its largest elements is clipped
+// if that scale was rounded down.
 struct ScaleBound {
   double largest = 0.0;
   double clipped = 0.0;  // how much is clipped if the scale was rounded down

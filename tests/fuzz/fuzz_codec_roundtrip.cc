@@ -23,7 +23,7 @@ using leeway::fuzz::same;
 namespace {
 
 // Reads floats. A fuzzer's bytes give all exponents, and the largest then decides a block's scale.
-// So the shape may limit exponents to a few binades: exponent = base + (own & mask).
+// So the shape may limit exponents to a few binades: exponent = base + (own exponent & mask).
 std::vector<float> read_floats(fuzz::Input& input) {
   constexpr std::uint32_t kMasks[] = {0xFF, 0x1F, 0x07, 0x01};
   const std::uint32_t mask = kMasks[input.byte() % 4];

@@ -1,8 +1,9 @@
-// A hostile peer with the keys. The input is a script of datagrams with a valid prefix and checksum
-// but arbitrary fields, which reach a process during its operations. Some name communicators that
-// are closed or unknown. The process must not crash or read out of bounds, must finish by its
-// deadlines, and may send at most one datagram for each that reaches no member. The script is
-// played twice: to a process without pace, and to one whose pace follows the peer's reports.
+// Plays a hostile peer that has the keys. The input is a script of datagrams with a valid prefix
+// and checksum but arbitrary fields, which reach a process during its operations. Some name
+// communicators that are closed or unknown. The process must not crash or read out of bounds, and
+// must finish by its deadlines. For each datagram that reaches no member it may send at most one.
+// The script is played twice: to a process without pace, and to one whose pace follows the peer's
+// reports.
 #include <algorithm>
 #include <cstring>
 #include <memory>

@@ -1,6 +1,6 @@
-// Peers that write anything into their parts of an arena while this rank waits in its calls. Each
-// call must end by its deadline. Nothing but its tensors may be written, and peers' memory may only
-// be read where this rank mapped it. The input decides the calls and what peers do.
+// Peers write anything into their parts of an arena while this rank waits in its calls. Each call
+// must end by its deadline. Nothing but this rank's tensors may be written, and peers' memory may
+// only be read where this rank mapped it. The input decides the calls and what peers do.
 #include <unistd.h>
 
 #include <algorithm>
@@ -160,7 +160,7 @@ class Scene {
     spec.output.data = memory.data() + spec.input.bytes();
   }
 
-  // Called when the tested rank reads the clock: the peers act.
+  // Called when the tested rank reads the clock. Peers act then.
   Instant turn() {
     now_ = now_ + std::chrono::milliseconds(1);
     if (!input_.empty()) act();

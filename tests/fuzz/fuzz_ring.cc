@@ -1,4 +1,4 @@
-// A peer that writes anything into a pair's shared memory between this side's steps on both rings.
+// A peer writes anything into a pair's shared memory between this side's steps on both rings.
 // Nothing outside of the ring may be lent or written, no call may go on for ever, and a broken ring
 // must stay broken. The input gives the actions.
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// A forger's datagrams are not opened and change nothing. The peer's own are opened, whatever came
-// before. The input decides what is sent.
+// A forger's datagrams must not be opened, and must change nothing. The peer's own datagrams must
+// be opened, whatever came before. The input decides what is sent.
 #include <algorithm>
 #include <array>
 #include <cstddef>

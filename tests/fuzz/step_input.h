@@ -25,7 +25,7 @@ class StepInput {
     return value;
   }
   std::uint8_t byte() { return get<std::uint8_t>(); }
-  // Returns fewer bytes if the input ends before.
+  // Returns the next `count` bytes, or fewer if the input ends before.
   ByteSpan take(std::size_t count) {
     const ByteSpan taken = rest_.first(std::min(count, rest_.size()));
     rest_ = rest_.subspan(taken.size());

@@ -1,5 +1,5 @@
-// Preloaded into programs of the CUDA runtime: one device appears as eight, so that a program that
-// wants a device for each rank runs all its ranks on one.
+// Preload this library into programs of the CUDA runtime: it shows one device as eight, so that a
+// program that wants a device for each rank runs all its ranks on one.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 

@@ -1,5 +1,5 @@
-// Mistakes of users and datagrams of strangers, with real processes: each is refused or reported,
-// and nothing hangs.
+// Tests mistakes of users and datagrams of strangers, with real processes. Each must be refused or
+// reported, and nothing may hang.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -22,7 +22,7 @@ bool mentions(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// Listens on a port of 127.0.0.1 while it lives.
+// Occupies a port of 127.0.0.1 while the object exists, by listening on it.
 class Occupier {
  public:
   Occupier() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -46,7 +46,7 @@ class Occupier {
   std::string port_;
 };
 
-// Runs one process that is told to be one of several ranks.
+// Runs one process alone, although `environment` makes it one of several ranks. Returns its facts.
 Facts run_lone_rank(const Environment& environment) {
   Process process({worker_path(), "join_only"}, environment);
   const TimePoint until = Clock::now() + std::chrono::seconds(20);

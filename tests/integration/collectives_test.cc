@@ -1,5 +1,5 @@
-// Groups of processes over loopback UDP that loses a tenth of the packets: exact results are right
-// to the bit, and lossy ones have the error that theory predicts.
+// Groups of processes over loopback UDP with injected loss, a tenth of the packets in most tests.
+// Exact results must be right to the bit, and lossy ones must have the error that theory predicts.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -69,8 +69,8 @@ TEST(Collectives, BestEffortAveragesHaveTheErrorOfTheRatioRule) {
     EXPECT_NEAR(facts["loss_first_pass"].get<double>(), 0.1, 0.03) << facts;
 }
 
-// nvfp4 has 4 bits an element; a tenth of the packets is lost. Averages must be unbiased, equal on
-// all ranks, and as noisy as each rank reports for its shard.
+// The codec nvfp4 has 4 bits an element, and a tenth of the packets is lost. Averages must be
+// unbiased, equal on all ranks, and as noisy as each rank reports for its shard.
 TEST(Collectives, QuantisedAveragesUnderLossAreUnbiasedAndTheirNoiseIsReported) {
   RankGroup group(
       {.scenario = {"lossy_average", "codec=nvfp4", "delivery=best_effort", "rounds=20"},
@@ -87,7 +87,7 @@ TEST(Collectives, QuantisedAveragesUnderLossAreUnbiasedAndTheirNoiseIsReported) 
     reported += facts["noise_variance"].get<double>() / static_cast<double>(all.size());
   }
   EXPECT_GT(all[0]["mse"].get<double>(), 1.1 * ratio_error(0.1, 4)) << "quantisation adds to loss";
-  // Elements of a packet are lost together, so the standard error is 4 %.
+  // Elements of a packet are lost together, so the standard error of the ratio is 4 %.
   EXPECT_NEAR(reported / all[0]["mse"].get<double>(), 1.0, 0.25);
 }
 

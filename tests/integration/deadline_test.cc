@@ -1,5 +1,5 @@
-// Effects of a stopped or killed rank on the others: no call outlives its deadline by more than a
-// timer tick, plus the time that a busy machine takes to wake a process.
+// Tests how a stopped or killed rank affects the others. No call may outlive its deadline by more
+// than a timer tick, plus the time that a busy machine takes to wake a process.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,14 +40,15 @@ bool overdue(const Facts& call) {
   return call["cut"] == true || call["ok"] == false;
 }
 
-// Returns true if the call ended at its deadline or by an error because of the stopped rank. On a
-// busy machine, a deadline may also cut a call that waits for another rank.
+// Returns true if the call ended at its deadline or by an error because of the stopped rank. A call
+// that lacks nothing of that rank does not count: on a busy machine, the deadline may also cut a
+// call that waits for another rank.
 bool waited_for_victim(const Facts& call) {
   return call["ok"] == false || (call["cut"] == true && call["arrived"] < call["expected"]);
 }
 
-// Returns by how much the survivors' calls that waited for the victim returned after the deadline,
-// sorted.
+// Returns the lateness of all survivors' calls that waited for the victim, in ms and sorted.
+// Lateness is the time from the deadline to the call's return, measured by `clock`.
 std::vector<double> lateness(const std::vector<Facts>& all, const char* clock) {
   std::vector<double> late;
   for (int rank = 0; rank < static_cast<int>(all.size()); ++rank) {
@@ -82,8 +83,8 @@ void expect_each_survivor(const std::vector<Facts>& all, auto&& expectation) {
   }
 }
 
-// Expects that lossy calls returned what they had, and reported the cut and whose packets were
-// missing.
+// Expects that lossy calls returned what they had, and reported that they were cut and whose
+// packets were missing.
 void expect_lossy_cuts(const std::vector<Facts>& all) {
   expect_each_survivor(all, [](int rank, const Facts& facts) {
     EXPECT_EQ(facts["first_error"]["code"], "ok")
@@ -100,7 +101,8 @@ void expect_exact_errors(const std::vector<Facts>& all) {
     EXPECT_NE(text.find("rank " + std::to_string(rank) + ":"), std::string::npos) << text;
     EXPECT_NE(text.find("all_reduce"), std::string::npos) << text;
     EXPECT_NE(text.find("rank 2", 7), std::string::npos) << text;
-    // The rank that first gives up tells the others, which then report that.
+    // The rank that gives up first tells the others, which then report its message instead of a
+    // time-out of their own.
     const bool timed_out = text.find("Timed out (deadline 400 ms)") != std::string::npos;
     const bool told =
         text.find("gave it up at its own deadline, waiting for rank 2") != std::string::npos;
@@ -109,8 +111,8 @@ void expect_exact_errors(const std::vector<Facts>& all) {
   });
 }
 
-// Stops rank 2 during its rounds until three calls of the others were cut by the deadline; then
-// continues it.
+// Stops rank 2 during its rounds, and continues it after the deadline has cut three calls of the
+// others.
 std::vector<Facts> stop_and_continue(const std::string& delivery,
                                      const Environment& environment = {}) {
   RankGroup group(rounds_of(delivery, {"rounds=60", "cuts=3"}, environment));
@@ -132,8 +134,8 @@ std::vector<Facts> kill_one(const std::string& delivery, const Environment& envi
   return group.finish(kDeadlinePatience, kKilledRank);
 }
 
-// Expects that the group works again after SIGCONT: most of the last calls of all ranks end before
-// the deadline. Some may not, when the machine itself was busy.
+// Expects that the group works again after SIGCONT: most of the last calls of all ranks must end
+// before the deadline. A few may not, if the machine itself was busy.
 void expect_recovery(const std::vector<Facts>& all) {
   constexpr std::ptrdiff_t kLast = 20;
   for (const Facts& facts : all) {
@@ -178,8 +180,8 @@ TEST(Deadline, ExactNamesTheStoppedRank) {
   expect_recovery(all);
 }
 
-// With shared memory, the ring to the stopped rank is full. Trains to other ranks must not wait
-// behind it.
+// With shared memory, the ring to the stopped rank is full. Trains to other ranks must not wait for
+// room in that ring.
 TEST(Deadline, BestEffortReturnsInTimeWhenARankOfTheSameMemoryIsStopped) {
   const SchedulingDelay delay;
   const auto all = stop_and_continue("best_effort", {{"LEEWAY_TRANSPORT", "shm"}});

@@ -1,8 +1,8 @@
 // The links of the virtual machine of tools/vm_test: each rank has a network device, with the
 // kernel's netem on the way to it.
 //
-// LEEWAY_TEST_LINKS ("v1,v2,v3,v4") names the ranks' devices, LEEWAY_TEST_PORTS the bridge's ends
-// of the same links, where netem is put, and LEEWAY_TEST_RDMA_ADDRESSES the ranks' addresses.
+// LEEWAY_TEST_LINKS ("v1,v2,v3,v4") names the ranks' devices. LEEWAY_TEST_PORTS names the bridge's
+// ends of the same links, where netem is put. LEEWAY_TEST_RDMA_ADDRESSES has the ranks' addresses.
 // Without these variables, tests that need the links are skipped.
 #pragma once
 
@@ -25,8 +25,8 @@ class EmulatedLinks {
   const std::vector<std::string>& addresses() const { return addresses_; }  // by rank
   const std::vector<std::string>& names() const { return names_; }  // network device by rank
 
-  // Counts over all links since creation: packets sent towards ranks, and those that netem dropped.
-  // 0 without netem.
+  // Counts of packets over all links since creation: those sent towards ranks, and those that netem
+  // dropped. Both are 0 without netem.
   struct Packets {
     std::uint64_t sent = 0;
     std::uint64_t lost = 0;

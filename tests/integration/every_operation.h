@@ -14,8 +14,8 @@ class EveryOperation {
  public:
   EveryOperation(Communicator& group, Tally& tally) : group_(group), tally_(tally) {}
 
-  // Runs every operation on blocks of `count` elements; buffers with a block for each rank hold
-  // size x count.
+  // Runs every operation on blocks of `count` elements. A buffer with a block for each rank has
+  // size() x count elements.
   void run_all(DataType type, std::size_t count);
 
   void all_reduce(DataType type, std::size_t count, ReduceOp op);
@@ -38,10 +38,10 @@ class EveryOperation {
   std::uint32_t salt_ = 0;  // new data for every call
 };
 
-// Element i of a reduction over all ranks.
+// Returns element i of the right result of a reduction over all ranks.
 int reduced(ReduceOp op, int ranks, std::size_t i, std::uint32_t salt);
-// Returns element i of one rank. Products need small factors, and averages need sums that the
-// number of ranks divides.
+// Returns element i of one rank's contribution. Products need small factors, and averages need sums
+// that the number of ranks divides.
 int part(ReduceOp op, int ranks, int rank, std::size_t i, std::uint32_t salt);
 
 int factor_of(int rank);

@@ -22,9 +22,9 @@ inline void expect_right(const Facts& facts) {
   EXPECT_EQ(facts["loss"], 0.0);
 }
 
-// Expects this share of packets to be lost before repair, within ten standard errors, for bursts of
-// `burst` packets on average. Ten, because packets that waited at the ready gate are counted as
-// repaired, too.
+// Expects that the share `loss` of packets was lost before repair, in bursts of `burst` packets on
+// average. The tolerance is as wide as ten standard errors, because packets that waited at the
+// ready gate are counted as repaired, too.
 inline void expect_loss_near(const Facts& facts, double loss, double burst = 1.0) {
   const double independent = facts["packets"].get<double>() / (2.0 * burst - 1.0);
   const double sigma = std::sqrt(loss * (1.0 - loss) / independent);

@@ -38,7 +38,8 @@ Pending start_all_reduce(Communicator& group, std::size_t count, std::uint32_t s
   return pending;
 }
 
-// Makes calls one after the other. Returns how many were right, wrong and failed, and the errors.
+// Makes `calls` all-reduces of `count` elements, one after the other. Returns how many were right,
+// wrong and failed, and the errors.
 Facts outcomes_of(Communicator& group, std::size_t count, std::uint32_t calls) {
   Facts facts = {{"right", 0}, {"wrong", 0}, {"failed", Facts::array()}};
   for (std::uint32_t k = 0; k < calls; ++k) {
@@ -60,7 +61,8 @@ Facts outcomes_of(Communicator& group, std::size_t count, std::uint32_t calls) {
   return facts;
 }
 
-// Overwrites the read and write positions of all shared-memory rings of this process.
+// Overwrites the read and write positions of all shared-memory rings of this process. Returns the
+// number of rings.
 int scribble() {
   constexpr std::size_t kHeadsBytes = 4096;
   std::ifstream maps("/proc/self/maps");
@@ -83,8 +85,8 @@ int scribble() {
 
 }  // namespace
 
-// `elements_max`: the largest block, in float32 elements. `types=0`: float32 only. `late_ms`: rank
-// 0 begins so much later, when the others sleep in their calls.
+// Runs every exact operation. `elements_max`: the largest block, in float32 elements. `types=0`:
+// float32 only. `late_ms`: rank 0 begins so many ms later, when the others sleep in their calls.
 Facts collectives(const Arguments& arguments) {
   const auto group = join();
   if (group->rank() == 0)
@@ -105,7 +107,8 @@ Facts collectives(const Arguments& arguments) {
   return with_counters(tally.facts(), *group);
 }
 
-// More operations than may be open at once (limits::kOpenCollectivesMax), of mixed sizes and kinds.
+// Starts more operations than may be open at once (limits::kOpenCollectivesMax), of mixed sizes and
+// kinds.
 Facts in_flight(const Arguments& arguments) {
   const auto group = join();
   const auto operations = static_cast<std::uint32_t>(arguments.number("operations", 40));
@@ -129,7 +132,8 @@ std::uint64_t refused_epochs(const Communicator& group) {
   return 0;
 }
 
-// Runs operations on two groups at the same time; the second one meets at the next port.
+// Runs operations on two groups at the same time. The second group meets at the port after the
+// first group's.
 Facts two_groups(const Arguments&) {
   const Options first_options = environment_options();
   const auto first = join(first_options);
@@ -139,7 +143,8 @@ Facts two_groups(const Arguments&) {
   second_options.rendezvous.replace(colon, std::string::npos, std::to_string(next_port));
   second_options.communicator_name = "second";
   const auto second = join(second_options);
-  // Datagrams that arrived before this rank joined a group were refused already.
+  // Datagrams that arrived before this rank joined their group were refused already, so they are
+  // subtracted.
   const std::uint64_t refused_before = refused_epochs(*first) + refused_epochs(*second);
   Tally first_tally;
   Tally second_tally;
@@ -152,8 +157,8 @@ Facts two_groups(const Arguments&) {
   return facts;
 }
 
-// One thread makes collectives, one sends messages around the ring of ranks, one reads the
-// counters.
+// Three threads use one group: one makes collectives, one sends messages around the ring of ranks,
+// and one reads the counters.
 Facts threads(const Arguments& arguments) {
   const auto group = join();
   const auto rounds = arguments.number("rounds", 30);
@@ -179,8 +184,8 @@ Facts threads(const Arguments& arguments) {
   return facts;
 }
 
-// Rank `scribbler` overwrites its shared-memory rings between calls. Later calls are large, then
-// small.
+// Rank `scribbler` overwrites its shared-memory rings between calls. After that all ranks make two
+// large calls, then five small ones.
 Facts scribbled_memory(const Arguments& arguments) {
   const auto group = join();
   const bool scribbles = group->rank() == arguments.number("scribbler", 2);

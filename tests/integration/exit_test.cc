@@ -1,5 +1,5 @@
-// Processes that exit at any moment: while they join, during calls, in a callback, or with a
-// communicator that nobody destroyed. No process dies of a signal or takes long.
+// Tests processes that exit at any moment: while they join, during calls, in a callback, or with a
+// communicator that nobody destroyed. No process may die of a signal or take long.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -28,7 +28,8 @@ using namespace std::chrono_literals;
 
 constexpr int kRanks = 2;
 constexpr int kTurns = 20;
-// A process that lives longer counts as hanging. exit() itself takes half a second at most.
+// A process that lives longer counts as hanging. exit() itself waits for Leeway's threads half a
+// second at most.
 constexpr auto kLifeMax = 20s;
 
 // One process of a test: its rank, and when it exits.
@@ -41,7 +42,7 @@ struct Life {
   std::chrono::microseconds moment() const { return std::chrono::microseconds(600) * turn; }
 };
 
-// Globals of a program: exit() destroys them, and before them the objects that were made later.
+// Globals of a program. exit() destroys them, but first all static objects that were made later.
 std::vector<float> tensor_of_program;
 std::unique_ptr<Communicator> communicator_of_program;
 
@@ -77,7 +78,7 @@ std::string ending_of(pid_t child, std::chrono::steady_clock::time_point until) 
   return WEXITSTATUS(status) == 0 ? "" : "exit status " + std::to_string(WEXITSTATUS(status));
 }
 
-// Runs `live` in 40 processes, and expects that each exits normally in time.
+// Runs `live` in 40 processes, two at a time, and expects that each exits normally in time.
 void expect_none_dies(const std::function<void(const Life&)>& live) {
   for (int turn = 0; turn < kTurns; ++turn) {
     const int port = free_port();
@@ -123,8 +124,8 @@ TEST(Exit, WhileAnotherThreadJoins) {
   });
 }
 
-// A program, or Python's ssl, may have used OpenSSL before Leeway was loaded. Then it registers
-// OpenSSL's cleanup first, as here.
+// A program, or Python's ssl, may have used OpenSSL before Leeway was loaded. OpenSSL's cleanup is
+// then registered before anything of Leeway, as in this test.
 TEST(Exit, WhileAnotherThreadJoinsAndOpensslIsTornDown) {
   expect_none_dies([](const Life& life) {
     std::atexit(::OPENSSL_cleanup);
@@ -145,7 +146,8 @@ TEST(Exit, WhileJoiningInTheBackground) {
   });
 }
 
-// Makes calls until exit() frees the tensor. Only Leeway's threads work on the calls then.
+// Makes calls until the process's moment to exit, when exit() frees the tensor. Only Leeway's
+// threads still work on the last call then.
 void call_until_the_moment(const Life& life, TransportKind transport, bool sealed) {
   auto made = Communicator::create(options_of(life, transport, sealed));
   if (!made.ok()) return;  // the other one has ended
@@ -167,7 +169,7 @@ TEST(Exit, WhileSealedCallsAreUnderWay) {
   expect_none_dies([](const Life& life) { call_until_the_moment(life, TransportKind::udp, true); });
 }
 
-// One of the program's own threads is in sealed calls, and drives them.
+// At exit() one of the program's own threads is in a sealed call, and drives it.
 TEST(Exit, WhileAnotherThreadCallsAndOpensslIsTornDown) {
   expect_none_dies([](const Life& life) {
     std::atexit(::OPENSSL_cleanup);

@@ -1,4 +1,4 @@
-// Starts the same program by other launchers, without any settings for them.
+// Starts the same program by other launchers than these tests, without any settings for them.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -38,8 +38,8 @@ using ::testing::HasSubstr;
 
 constexpr unsigned kSecondsMax = 60;
 
-// Runs `live` in `count` processes at the same time, and returns what each wrote: errors, or how it
-// died. An empty text means that nothing was wrong.
+// Runs `live` in `count` processes at the same time. Returns for each process the errors that it
+// wrote, or how it died. An empty text means that nothing was wrong.
 std::vector<std::string> of_children(int count, const std::function<std::string(int)>& live) {
   struct Child {
     pid_t id;
@@ -115,7 +115,7 @@ Options options_of(int rank, const Store& store, TransportKind transport, bool s
   return options;
 }
 
-// Does everything that may start a thread or open a descriptor.
+// Makes all calls that may start a thread or open a descriptor.
 void live(int rank, const Store& store, TransportKind transport, bool sealed, Found& found) {
   auto pending = Communicator::create_async(options_of(rank, store, transport, sealed));
   auto made = pending.wait();
@@ -158,8 +158,9 @@ std::string errors_of_two_ranks(TransportKind transport, bool sealed) {
 
 class Routes : public ::testing::TestWithParam<std::pair<TransportKind, bool>> {};
 
-// Child i had i units of the limited resource, and the last one enough. Expects that the first
-// child fails, that the last one does not, and that every error names the resource.
+// Checks the errors of children, of which child i had i units of a limited resource. The first
+// child must fail and the last one must not, because it had enough. Every error must name the
+// resource.
 void expect_named(const std::vector<std::string>& found, const char* what) {
   for (std::size_t i = 0; i < found.size(); ++i) {
     EXPECT_EQ(found[i].find("signal"), std::string::npos) << i << ": " << found[i];
@@ -179,8 +180,8 @@ TEST_P(Routes, EndWithAnErrorWithoutThreads) {
   expect_named(found, "no thread can be had to");
 }
 
-// This limit also counts threads that other libraries start. It holds for each user, so each child
-// is a user of its own.
+// The limit of processes also counts threads that other libraries start. It holds for each user, so
+// each child is a user of its own.
 TEST_P(Routes, EndWithAnErrorUnderALimitOfProcesses) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root may become a user without processes";
   const auto [transport, sealed] = GetParam();
@@ -241,7 +242,8 @@ INSTANTIATE_TEST_SUITE_P(Limits, Routes,
                          ::testing::Values(std::pair(TransportKind::automatic, false),
                                            std::pair(TransportKind::udp, true)));
 
-// Runs two ranks in a process that may map only 32 MiB more.
+// Runs two ranks in a process that may map only 32 MiB more, and allocates 256 MiB on both. Returns
+// both errors.
 std::string allocate_beyond_the_limit() {
   auto server = TcpRendezvous::serve("127.0.0.1:0", {});
   if (!server.ok()) return server.status().c_str();
@@ -276,7 +278,8 @@ TEST(MemoryThatCannotBeMapped, IsNamed) {
                                       "no memory of 268435456 bytes: Cannot allocate memory\n"));
 }
 
-// By default, a signal kills a process that makes a file longer than its limit.
+// By default, the kernel kills a process that makes a file longer than its limit. No process may
+// die of this, and with shm the error must name the limit.
 TEST(FilesThatMayNotBeLong, AreNamed) {
   for (const TransportKind transport : {TransportKind::automatic, TransportKind::shm}) {
     const std::string found = of_children(1, [&](int) {

@@ -10,10 +10,10 @@
 namespace leeway::integration {
 namespace {
 
-// Long, because emulated machines are slow.
+// Time limit of a scenario. It is long, because emulated machines are slow.
 constexpr std::chrono::seconds kMatrixPatience(240);
 
-// All element types are tested only without netem, because they do not change what is sent.
+// Element types do not change what is sent, so all of them are tested only without netem.
 std::string types_over(const LinkCondition& link) {
   return *link.netem == '\0' ? "types=1" : "types=0";
 }

@@ -3,8 +3,11 @@
 // A suite is a fixture that derives from LinkMatrix and names its transport, with a TEST_P for each
 // check:
 //
-//   class Netem : public LinkMatrix { protected: Netem() : LinkMatrix({{"LEEWAY_TRANSPORT",
-//   "udp"}}) {} }; TEST_P(Netem, EveryOperationIsExact) { expect_exact_operations(); }
+//   class Netem : public LinkMatrix {
+//    protected:
+//     Netem() : LinkMatrix({{"LEEWAY_TRANSPORT", "udp"}}) {}
+//   };
+//   TEST_P(Netem, EveryOperationIsExact) { expect_exact_operations(); }
 //   INSTANTIATE_TEST_SUITE_P(Links, Netem, testing::ValuesIn(kLinkConditions), name_of_condition);
 #pragma once
 
@@ -24,7 +27,8 @@ struct LinkCondition {
   const char* netem;   // netem's arguments on every link, for packets that arrive at its rank
   double loss = 0.0;   // share of a link's packets that is lost, in the long run
   double burst = 1.0;  // mean length of a loss burst in packets
-  // If false, packets may be requested again before they arrive late or out of order.
+  // If false, packets may be requested again although they are not lost, because they arrive late
+  // or out of order.
   bool in_order = true;
 };
 
@@ -48,20 +52,20 @@ inline std::string name_of_condition(const testing::TestParamInfo<LinkCondition>
 
 class LinkMatrix : public testing::TestWithParam<LinkCondition> {
  protected:
-  // `environment` is that of all ranks and chooses the transport.
+  // `environment`: variables of all ranks, one of which chooses the transport.
   explicit LinkMatrix(Environment environment);
 
   void SetUp() override;  // skips where there are no such links
 
-  // Runs `scenario` with one process behind each link, and `more` variables. Returns the facts by
-  // rank. Prints the time that it took and the share of lost packets.
+  // Runs `scenario` with one process behind each link, all with the further variables `more`.
+  // Returns the facts by rank. Prints the time that the run took and the share of lost packets.
   std::vector<Facts> run(const std::vector<std::string>& scenario, const Environment& more = {});
 
   // Expects exact results of every operation on blocks of 0 B to 64 KiB; on links without loss,
   // also of every element type.
   void expect_exact_operations();
-  // Runs every operation that may lose data, and a Replica. Expects that ranks agree where they
-  // must.
+  // Runs every operation that may lose data, and a Replica. Expects that all ranks have equal
+  // results where they must.
   void expect_lossy_operations();
   // Expects averages with the ratio rule's error at this loss, and the same bits on all ranks.
   void expect_lossy_averages();

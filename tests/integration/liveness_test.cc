@@ -1,5 +1,5 @@
-// A rank dies, or seems dead and comes back: effects on the other ranks, and what the rank is told.
-// Processes and signals are real.
+// Tests with real processes and signals what happens if a rank dies, or seems dead and comes back:
+// how the other ranks go on, and what the rank itself is told.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,8 +35,8 @@ void expect_all_survivors(const std::vector<Facts>& all, auto&& expectation) {
   }
 }
 
-// First come calls that wait for the dead rank until their deadline, then one that ends when the
-// others give the rank up, then calls that take no longer than usual.
+// Calls first wait for the dead rank until their deadline. One call then ends when the others give
+// the rank up. Later calls must take no longer than usual.
 TEST(Liveness, ADeadRankCostsLossyCallsNothingAfterThePeerTimeout) {
   RankGroup group(rounds_of("best_effort", kCallMs, 5'000, 100'000));
   ASSERT_TRUE(group.await_mark("looping"));

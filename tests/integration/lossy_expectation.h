@@ -18,11 +18,11 @@ inline double ratio_error(double loss, int ranks) {
 
 // `all`: facts of ranks that averaged noise of variance 1 by the ratio rule, while links lost the
 // share `loss` of packets for good. Expects the same bits on all ranks, a mean error of 0, and the
-// squared error above.
+// squared error that ratio_error() gives.
 //
 // Elements of a packet are lost together, so the squared error's precision depends on the number of
-// packets. With 4 ranks, 1 MiB and 20 calls there are 2,400 packets of 8,972 B, and its standard
-// error is 4 % at 10 % loss; six of them are 25 %.
+// packets. With 4 ranks, 1 MiB and 20 calls there are 2,400 packets of 8,972 B, and the standard
+// error is 4 % at 10 % loss. The tolerance is six standard errors, 25 %.
 inline void expect_lossy_average(const std::vector<Facts>& all, double loss) {
   const double predicted = ratio_error(loss, static_cast<int>(all.size()));
   for (const Facts& facts : all) {

@@ -18,7 +18,7 @@ constexpr std::array<DataType, 4> kFloatingTypes = {DataType::f32, DataType::f64
 // contribution too many or too few.
 constexpr double kRounding = 0.01;
 
-// Returns element i, which all ranks share.
+// Returns element i of the contribution, which is the same on all ranks.
 int common(std::size_t i, std::uint32_t salt) {
   return 1 + contribution(0, i, salt);
 }
@@ -103,8 +103,8 @@ void replicate(Communicator& group, Tally& tally, std::size_t count, int steps) 
 
 }  // namespace
 
-// `elements_max`: the largest block, in elements. `types=0`: float32 only. `steps`: steps of the
-// replica.
+// Runs every lossy operation. `elements_max`: the largest block, in elements. `types=0`: float32
+// only. `steps`: steps of the replica.
 Facts lossy_operations(const Arguments& arguments) {
   const auto group = join();
   const auto largest = static_cast<std::size_t>(arguments.number("elements_max", 64 * 1024));

@@ -1,5 +1,5 @@
-// Lossy scenarios: statistics of their errors, behaviour when a rank stops, and loss without a
-// cause.
+// Lossy scenarios: statistics of their errors, behaviour when a rank stops, and loss that nobody
+// injected.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -147,8 +147,8 @@ Facts lossy_average(const Arguments& arguments) {
 }
 
 // Makes all_reduces back to back while the test stops or kills rank `watched`. Prints the mark
-// "looping" when calls have begun, and "cut" after the deadline cut `cuts` calls. Ends after
-// `rounds` calls, or at the mark "cut" with `leave=1`.
+// "looping" when calls have begun, and "cut" after the deadline has cut `cuts` calls. Ends after
+// `rounds` calls, or with `leave=1` already at the mark "cut".
 Facts endless_rounds(const Arguments& arguments) {
   const auto group = join();
   const auto rounds = static_cast<std::size_t>(arguments.number("rounds", 80));
@@ -173,7 +173,7 @@ Facts endless_rounds(const Arguments& arguments) {
       {"rank", group->rank()}, {"calls", facts_of(calls)}, {"first_error", facts_of(first_error)}};
 }
 
-// Makes equal calls one after the other. Returns the loss and the time of each.
+// Makes `rounds` equal all_reduces one after the other. Returns the loss and the time of each.
 Facts repeat(const Arguments& arguments) {
   const auto group = join();
   const auto rounds = static_cast<std::size_t>(arguments.number("rounds", 100));

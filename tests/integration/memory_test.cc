@@ -1,5 +1,5 @@
-// Ranks of one host over shared memory, with real processes and the real /dev/shm. Ranks that
-// cannot share memory use UDP. All results are right.
+// Tests ranks of one host over shared memory, with real processes and the real /dev/shm. Ranks that
+// cannot share memory must use UDP. All results must be right.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -119,8 +119,8 @@ TEST(Memory, ThatIsAskedForByNameAndLackingIsEverybodysError) {
   }
 }
 
-// After the rings break, ranks use UDP with the datagram size of 32 KiB that they agreed on, which
-// is too large for UDP. So large calls may fail, but no result is wrong, and small calls succeed.
+// After the rings break, ranks use UDP. The 32 KiB that they agreed on for a datagram are too long
+// for UDP. So large calls may fail, but no result may be wrong, and small calls must succeed.
 TEST(Memory, ThatARankScribblesIntoSpoilsNoResult) {
   constexpr int kScribbler = 2;
   const auto all = run({"scribbled_memory", "scribbler=2"}, over("shm"));

@@ -1,5 +1,6 @@
-// Hosts in network namespaces, with real packets and loss in the kernel. Lossy and exact results
-// are right; ranks behind narrower links or a router join without special settings.
+// Tests hosts in network namespaces, with real packets and loss in the kernel. Lossy and exact
+// results must be right. Ranks behind narrower links or a router must join without special
+// settings.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -80,8 +81,8 @@ TEST_F(Namespaces, ExactAveragesAreEqualOnAllHosts) {
   }
 }
 
-// Each rank owns a quarter. It sends three contributions, and its result to three ranks, or once by
-// multicast. So multicast needs (3 + 1) / (3 + 3) of the datagrams.
+// Each rank owns a quarter of the tensor. It sends three contributions, and then its result to
+// three ranks, or once by multicast. So multicast needs (3 + 1) / (3 + 3) of the datagrams.
 TEST_F(Namespaces, MulticastOverABridgeSendsASpreadHalfOnce) {
   if (!build({})) GTEST_SKIP() << skip_reason_;
   const std::vector<std::string> scenario = {"repeat", "elements=262144", "rounds=20",
@@ -101,7 +102,8 @@ TEST_F(Namespaces, MulticastOverABridgeSendsASpreadHalfOnce) {
     std::printf("multicast, rank %zu: %.3f of the datagrams\n", rank,
                 multicast[rank] / unicast[rank]);
     EXPECT_GT(multicast[rank] / unicast[rank], 4.0 / 6.0 - 0.01);
-    // On a busy machine a rank may be too late for a multicast, and then gets unicast copies.
+    // On a busy machine a rank may be too late for a multicast, and then gets the datagrams by
+    // unicast.
     EXPECT_LT(multicast[rank] / unicast[rank], 0.85);
   }
 }
@@ -131,7 +133,7 @@ TEST_F(Namespaces, HostsBehindARouterMeet) {
   expect_exact(run({"collectives", "elements_max=20000"}));
 }
 
-// Like containers with --ipc=host: all ranks share memory, but have networks of their own. A
+// As in containers with --ipc=host, all ranks share memory but have networks of their own. A
 // sleeping rank is woken by a datagram, which the bridge delivers.
 TEST_F(Namespaces, RanksThatShareMemoryAndNoNetworkUseMemory) {
   if (!build({})) GTEST_SKIP() << skip_reason_;
@@ -148,6 +150,7 @@ TEST_F(Namespaces, RanksThatShareMemoryAndNoNetworkUseMemory) {
 }
 
 // UCX wakes ranks by a socket that is local to the network namespace, so here it wakes no rank.
+// Calls may be late then, but must be right.
 TEST_F(Namespaces, UcxThatCannotWakeIsLateAndRight) {
   if (!build({})) GTEST_SKIP() << skip_reason_;
   const auto all =

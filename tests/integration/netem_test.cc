@@ -1,5 +1,5 @@
-// UDP between four processes over links with the kernel's netem: every operation, exact and lossy.
-// Runs in the virtual machine of tools/vm_test.
+// Tests UDP between four processes over links with the kernel's netem: every operation, exact and
+// lossy. Runs in the virtual machine of tools/vm_test.
 #include "integration/link_matrix.h"
 
 namespace leeway::integration {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kPrefix = "leeway-test-";
 
-// Deletes namespaces that tests left behind which no longer run.
+// Deletes namespaces of test processes that no longer run.
 void sweep_leftovers() {
   std::istringstream lines(run_command({"ip", "netns", "list"}).output);
   for (std::string line; std::getline(lines, line);) {
@@ -25,7 +25,8 @@ void sweep_leftovers() {
   }
 }
 
-// Returns the number behind the n-th `word` ("packets 17") in nft's listing.
+// Returns the number after occurrence `place` (0: the first) of `word` in nft's listing ("packets
+// 17").
 std::uint64_t number_after(const std::string& text, const std::string& word, int place) {
   std::size_t at = 0;
   for (int seen = 0; (at = text.find(word, at)) != std::string::npos; at += word.size()) {
@@ -114,8 +115,8 @@ bool NetworkLab::join_by_router(int host) {
          run({"ip", "-n", host_name(host), "route", "add", "default", "via", gateway});
 }
 
-// Turns offloads off. With them, a veth passes trains of up to 64 KiB as one packet, so whole
-// trains would be lost.
+// Turns the device's offloads off. With offloads, a veth passes a train of up to 64 KiB as one
+// packet, so a loss would hit the whole train.
 bool NetworkLab::make_packets_true(const std::string& name, const std::string& device) {
   return run({"ip", "netns", "exec", name, "ethtool", "-K", device, "tx-udp-segmentation", "off",
               "gso", "off", "tso", "off", "gro", "off"});

@@ -2,7 +2,8 @@
 // in the kernel.
 //
 // Everything lies in namespaces whose names contain this process's id; the machine's own network is
-// not touched. The destructor deletes them. The next test deletes those of a killed test.
+// not touched. The destructor deletes the namespaces. If a test was killed, the next test deletes
+// them.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +35,8 @@ class NetworkLab {
   // Returns the words that make a command run on this host.
   std::vector<std::string> prefix_of(int host) const;
 
-  // Counts over all hosts since creation: UDP datagrams that arrived at a host, and those that its
-  // firewall rule dropped.
+  // Counts of UDP datagrams over all hosts since creation: those that arrived at a host, and those
+  // that the host's firewall rule dropped.
   struct Drops {
     std::uint64_t seen = 0;
     std::uint64_t dropped = 0;

@@ -1,5 +1,5 @@
-// Child processes of a test. Each has its own environment, is read line by line, and never outlives
-// the test.
+// Child processes of a test. Each child has its own environment, is read line by line, and never
+// outlives the test.
 #pragma once
 
 #include <sys/types.h>
@@ -50,8 +50,8 @@ class Process {
   std::optional<int> exit_code_;
 };
 
-// Result of a command. Exit code -1: it could not be started, or was killed because it took longer
-// than `patience`.
+// Result of a command. The exit code is -1 if the command could not be started, or was killed
+// because it took longer than `patience`.
 struct Outcome {
   int exit_code = -1;
   std::string output;

@@ -14,8 +14,8 @@ namespace leeway::integration {
 // A worker's report about its run: one JSON object, the last line of its output (worker.cc).
 using Facts = nlohmann::json;
 
-// Returns a TCP port of 127.0.0.1 that was free a moment ago, and so was the next one, at which
-// second communicators of scenarios meet.
+// Returns a TCP port of 127.0.0.1 that was free a moment ago. The next port was free, too; there
+// the second communicators of scenarios meet.
 std::uint16_t free_port();
 
 struct RankSetup {
@@ -43,15 +43,16 @@ class RankGroup {
                   std::chrono::seconds patience = std::chrono::seconds(30));
 
   // Waits for all ranks to end and returns their facts. If a rank hangs, crashes or prints nothing,
-  // the test fails and its facts are null. `but_not`: a rank that was killed on purpose.
+  // the test fails and the rank's facts are null. `but_not`: a rank that was killed on purpose,
+  // which is left out of these checks.
   std::vector<Facts> finish(std::chrono::seconds patience, int but_not = -1);
 
  private:
   std::vector<Process> ranks_;
 };
 
-// Returns the words that give a command a /dev/shm of its own. `bytes`: its size in the form of
-// mount(8).
+// Returns the words that, put before a command, give it a /dev/shm of its own. `bytes` is the size
+// of this /dev/shm in the form of mount(8).
 std::vector<std::string> private_memory(const std::string& bytes = "64m");
 
 std::string worker_path();

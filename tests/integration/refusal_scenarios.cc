@@ -23,7 +23,8 @@ struct DataSocket {
   sockaddr_in address{};
 };
 
-// Finds the communicator's own UDP socket. Datagrams sent through it come from a member's address.
+// Finds the communicator's own UDP socket. Datagrams that are sent through this socket come from a
+// member's address.
 std::optional<DataSocket> find_data_socket() {
   for (int handle = 3; handle < 256; ++handle) {
     int type = 0;
@@ -38,7 +39,7 @@ std::optional<DataSocket> find_data_socket() {
   return std::nullopt;
 }
 
-// Makes a bad datagram of one of these kinds, all of which every receiver must refuse.
+// Makes a bad datagram of kind 0 .. kJunkKinds - 1. Every receiver must refuse all kinds.
 constexpr int kJunkKinds = 6;
 std::vector<std::byte> make_junk(int kind, std::uint32_t k) {
   std::vector<std::byte> datagram(limits::kDatagramBytesMax);
@@ -76,7 +77,7 @@ std::vector<std::byte> make_junk(int kind, std::uint32_t k) {
   return datagram;
 }
 
-// Sends junk until told to stop. Returns the number of datagrams sent.
+// Sends junk to `to` until `stop` is true. Returns the number of datagrams sent.
 std::uint64_t throw_junk(int handle, const sockaddr_in& to, const std::atomic<bool>& stop) {
   std::uint64_t thrown = 0;
   for (std::uint32_t k = 0; !stop.load(); ++k) {

@@ -48,7 +48,8 @@ Facts junk(const Arguments& arguments);  // rank 1 and a stranger throw bad data
 // Prints the error as this process's facts, and ends the process.
 [[noreturn]] void end_with(const Status& status);
 
-// Returns options from the environment, and joins the group. Errors end the process by end_with().
+// environment_options() returns options from the environment; join() joins the group. Errors end
+// the process by end_with().
 Options environment_options();
 std::unique_ptr<Communicator> join(const Options& options);
 std::unique_ptr<Communicator> join();

@@ -1,5 +1,5 @@
-// Measures how long this machine keeps a sleeping thread from running after its time. Tests on busy
-// machines allow for that in their time limits.
+// Measures how late this machine lets a sleeping thread run after its time. Tests on busy machines
+// allow for that delay in their time limits.
 #pragma once
 
 #include <algorithm>

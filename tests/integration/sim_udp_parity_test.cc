@@ -1,6 +1,6 @@
-// Compares the simulator with reality: the same small case with the same injected losses, over
+// Compares the simulator with reality: the same small case runs with the same injected losses over
 // loopback UDP and in virtual time. Losses depend only on a packet's address (FaultPlan). So
-// results and reports must be equal: bit for bit, and in every count that does not depend on time.
+// results must be equal bit for bit, and reports in every count that does not depend on time.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

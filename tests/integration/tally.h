@@ -1,4 +1,4 @@
-// Sums up the outcomes of a scenario's calls for its facts. For one thread.
+// Sums up the outcomes of a scenario's calls for its facts. Only one thread may use an object.
 #pragma once
 
 #include <algorithm>

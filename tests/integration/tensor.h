@@ -1,5 +1,5 @@
-// Tensors of small whole numbers. All element types hold them exactly, and sums are not rounded, so
-// a result is wrong if any bit differs.
+// Tensors of small whole numbers. All element types hold these numbers exactly, and sums are not
+// rounded, so a result is wrong if any bit differs.
 #pragma once
 
 #include <cmath>
@@ -42,8 +42,8 @@ class Tensor {
     return differing;
   }
 
-  // Returns the number of elements that differ from the expected ones by more than the share
-  // `fraction`. For estimates of floating types.
+  // Returns the number of elements that differ by more than the share `fraction` from the expected
+  // ones. For estimates of floating types.
   std::uint64_t far(const Tensor& expected, double fraction) const {
     std::uint64_t found = 0;
     for (std::size_t i = 0; i < count_; ++i) {

@@ -1,6 +1,6 @@
-// Tests which transport real processes choose: one that is asked for, the automatic choice,
-// disagreement, and a rank that lacks it. Tests are skipped if the machine or build lacks the
-// transport.
+// Tests which transport real processes choose: one that is asked for, the automatic choice, and
+// what happens if ranks disagree or one lacks the transport. Tests are skipped if the machine or
+// build lacks the transport.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ std::string error_of_all(const std::vector<Facts>& all, const char* code) {
   return all[0].value("/error/text"_json_pointer, "");
 }
 
-// Returns why a single rank cannot use this transport, or no text if it can.
+// Returns the reason why a single rank cannot use this transport, or an empty text if it can.
 std::string obstacle(const std::string& transport) {
   Process alone({worker_path(), "join_only"}, {{"LEEWAY_TRANSPORT", transport}});
   const TimePoint until = Clock::now() + kChoicePatience;
@@ -54,7 +54,8 @@ std::string obstacle(const std::string& transport) {
   return all.empty() ? "no facts" : all[0].value("/error/text"_json_pointer, "");
 }
 
-// UCX works on every machine, because ranks of one machine share memory.
+// Fixture of tests that need UCX. UCX works on every machine, because ranks of one machine share
+// memory.
 class TransportChoiceUcx : public ::testing::Test {
  protected:
   void SetUp() override {

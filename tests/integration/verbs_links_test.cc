@@ -1,5 +1,5 @@
-// The verbs transport on Soft-RoCE devices behind links with the kernel's netem: the same checks as
-// over UDP, with and without multicast. Also a rank that is killed, and a device that is removed
+// Tests the verbs transport on Soft-RoCE devices behind links with the kernel's netem. The checks
+// are the same as over UDP, with and without multicast. Other tests kill a rank, or remove a device
 // during calls. Runs in the virtual machine of tools/vm_test.
 #include <csignal>
 
@@ -26,8 +26,8 @@ TEST_P(Verbs, LossyOperationsAreRightInWhatAllBring) {
 
 INSTANTIATE_TEST_SUITE_P(Links, Verbs, testing::ValuesIn(kLinkConditions), name_of_condition);
 
-// Runs under few conditions, because statistics take long in an emulated machine. The UDP tests
-// have the others.
+// Runs over one kind of link only, because statistics take long in an emulated machine. The UDP
+// tests run over the other kinds.
 class VerbsAverages : public Verbs {};
 
 TEST_P(VerbsAverages, HaveTheErrorOfTheLoss) {
@@ -54,7 +54,8 @@ INSTANTIATE_TEST_SUITE_P(Links, VerbsMulticast, testing::ValuesIn(kLinkCondition
 
 class VerbsMulticastCount : public VerbsMulticast {};
 
-// In each of 5 all-reduces of 256 KiB, a rank's spread half is at least 64 datagrams.
+// A spread half must go out once, by multicast. In each of 5 all-reduces of 256 KiB, a rank's
+// spread half is at least 64 datagrams.
 TEST_P(VerbsMulticastCount, SpreadHalvesGoOutOnce) {
   for (const Facts& facts : run({"repeat", "elements=65536", "rounds=5", "delivery=exact"})) {
     ASSERT_TRUE(facts.is_object());
@@ -110,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(Links, VerbsOutcomes, testing::Values(kLinkConditions[0
 
 class VerbsLarge : public Verbs {};
 
-// Blocks of 1 MiB of 4 ranks, so that calls gather or reduce 4 MiB.
+// Each of the 4 ranks has a block of 1 MiB, so calls gather or reduce 4 MiB.
 TEST_P(VerbsLarge, FourMebibytesAreExact) {
   const auto all = run({"collectives", "elements_max=262144", "types=0"});
   for (const Facts& facts : all) expect_right(facts);
@@ -118,8 +119,9 @@ TEST_P(VerbsLarge, FourMebibytesAreExact) {
 
 INSTANTIATE_TEST_SUITE_P(Links, VerbsLarge, testing::Values(kTenthLost), name_of_condition);
 
-// Ranks make rounds until one is killed or loses its device. With lossy rounds, the deadline then
-// cuts three rounds before the peer time-out of 3 s. An exact round fails after this time-out.
+// Ranks make rounds until one of them is killed or loses its device. With lossy rounds, the
+// deadline cuts three rounds after that, before the peer time-out of 3 s. An exact round fails
+// after this time-out.
 class VerbsHarm : public testing::Test {
  protected:
   static constexpr int kVictim = 2;
@@ -171,8 +173,8 @@ void expect_each_but(int victim, const std::vector<Facts>& all, const std::strin
   }
 }
 
-// Expects that the others' exact calls failed after the peer time-out, and that the error names the
-// victim.
+// Expects that the exact calls of all ranks but `victim` failed after the peer time-out, and that
+// the error names the victim.
 void expect_named_by_others(int victim, const std::vector<Facts>& all) {
   expect_each_but(victim, all, "peer_lost");
   ASSERT_FALSE(all.empty());
@@ -193,8 +195,8 @@ std::vector<Facts> VerbsHarm::remove_device(const std::string& delivery) {
   const std::string device = device_of(kVictim);
   RankGroup group = rounds_of(delivery);
   if (!group.await_mark("looping")) return {};
-  // `rdma link del` waits for the device's users. It ends while the rank lives, so the transport
-  // has released the device.
+  // `rdma link del` waits for all users of the device. If it ends while the rank lives, the
+  // transport has released the device.
   EXPECT_EQ(run_command({"rdma", "link", "del", device}, std::chrono::seconds(30)).exit_code, 0);
   const auto all = group.finish(kPatience);
   run_command({"rdma", "link", "add", device, "type", "rxe", "netdev", links_->names()[kVictim]});

@@ -1,4 +1,4 @@
-// The verbs transport on the RDMA devices of the virtual machine that tools/vm_test boots.
+// Tests the verbs transport on the RDMA devices of the virtual machine that tools/vm_test boots.
 #include "transport/verbs/verbs_transport.h"
 
 #include <gtest/gtest.h>
@@ -148,7 +148,7 @@ TEST_F(VerbsDatagrams, EndWhenTheDeviceIsRemovedWhichIsNoticedNamedAndLetHappen)
       if (group_[rank]->receive(out) == 0) group_[rank]->wait(1ms);
     }
   }
-  // join() waits for `rdma link del`, which ends although the transport still exists.
+  // join() waits for `rdma link del`, which must end although the transport still exists.
   removal.join();
   const Status status = group_[1]->status();
   EXPECT_NE(status.text().find(device), std::string_view::npos) << status.c_str();

@@ -1,5 +1,6 @@
-// One rank of an integration test: worker SCENARIO [key=value ...]. Prints facts as a JSON line.
-// Exits with 0 if the scenario ran, whatever it found, because the test judges.
+// One rank of an integration test: worker SCENARIO [key=value ...]. Prints the scenario's facts as
+// a JSON line. Exits with 0 if the scenario ran, whatever it found, because the test judges the
+// facts.
 #include <sys/prctl.h>
 
 #include <array>

@@ -1,5 +1,6 @@
 // nccl_conformance: one case for each rule that NCCL promises its programs. Uses NCCL's header
-// only. Letters of rules: A arguments, C communicators, G groups, L processes, T element types.
+// only. The letter in a rule's name says what the rule is about: A arguments, C communicators, G
+// groups, L processes, T element types.
 //
 // A case runs on all ranks at once, as threads or processes. The first failed check prints its
 // place and ends the program, because other ranks would wait for the failed one.

@@ -1,5 +1,6 @@
-// Random programs of kernels, events, collectives, groups and graphs on device memory, with the
-// CUDA double. No call may block, no device pointer may be followed, and all results must be right.
+// Random programs of kernels, events, collectives, groups and graphs on device memory, with a test
+// double of CUDA. No call may block, no device pointer may be followed, and all results must be
+// right.
 //
 //   device_programs [--programs N] [--seed S] [--connections N] [--ranks N] [--encoded 1]
 //
@@ -42,7 +43,7 @@ constexpr std::size_t kBuffers = 6;
 constexpr std::size_t kStreams = 3;
 constexpr std::size_t kComms = 2;
 constexpr std::size_t kCapacity = std::size_t{1} << 20;  // elements of a buffer
-// Elements behind those that a program uses, which must not change.
+// Number of elements that are checked behind those that a program uses. They must not change.
 constexpr std::size_t kMargin = 1024;
 constexpr unsigned kProgramSeconds = 120;
 
@@ -165,7 +166,8 @@ class Maker {
 
 using Buffer = std::vector<std::uint32_t>;
 
-// How many elements of each buffer are checked: those that the program uses, and kMargin more.
+// Number of elements of each buffer that are checked: those that the program uses, and kMargin
+// more.
 using Extents = std::array<std::size_t, kBuffers>;
 
 void extend(const Action& action, std::size_t ranks, Extents& extents) {
@@ -265,7 +267,7 @@ class Oracle {
   std::vector<std::vector<Buffer>> memory_;
 };
 
-// CUDA's functions for graphs, and functions of the double.
+// CUDA's functions for graphs, and functions of the test double.
 struct Extra {
   void (*configure)(const CudaDoubleSettings*);
   cuda::Code (*launch)(cuda::Stream, void (*)(void*), void*);

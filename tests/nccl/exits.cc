@@ -1,6 +1,6 @@
 // Processes that exit while a communicator is being made, in the background or on another thread,
-// or during a call; and processes with few threads. Each must end with the exit status that it
-// asked for.
+// or during a call. Also processes that may have only few threads. Each process must end with the
+// exit status that it asked for.
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -68,7 +68,7 @@ ncclResult_t join(const Meeting& meeting, int rank, bool blocking, ncclComm_t* c
 }
 
 // Runs as a user of its own that may have `threads` threads; without root there is no limit. Calls
-// may fail if they return an error. Results are not checked.
+// may return errors, and results are not checked. The process must only exit as it asked to.
 [[noreturn]] void live_with_few_threads(int threads) {
   alarm(kSecondsMax);
   int version = 0;

@@ -12,7 +12,7 @@
 namespace conformance {
 namespace {
 
-// The rule permits 100 ms; a busy machine needs longer.
+// Limit on the time of ncclCommAbort. Rule C5 permits 100 ms, but a busy machine needs longer.
 constexpr double kAbortSeconds = 1.0;
 
 // C4: an operation with a dead peer fails, and so does each later one. C5: abort does not wait.
@@ -130,8 +130,8 @@ void abort_ends_a_join(const Rank& rank) {
   rank.barrier();
 }
 
-// A failure in the background must have an error text, too: with a non-blocking communicator no
-// call returns it.
+// A failure in the background must have an error text, too, because with a non-blocking
+// communicator no call returns the failure.
 void failed_join_has_a_text(const Rank& rank) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;

@@ -147,8 +147,8 @@ void init_all(const Rank& rank) {
   for (const ncclComm_t comm : comms) EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// A message. Messages of one pair arrive in the order of their sends; others may arrive in any
-// order.
+// A message. Messages of one pair arrive in the order of their sends. Messages of different pairs
+// may arrive in any order.
 struct Parcel {
   bool send;
   int peer;

@@ -122,8 +122,8 @@ void policy_and_trace(const Rank& rank) {
 }
 
 // Kernels on devices must encode to the same bits as the processor. Contributions are whole numbers
-// that the codec holds, with a scale for each block. So sums do not depend on which rank owns a
-// part; with short parts, the owner changes from call to call.
+// that the codec represents exactly, with a scale for each block. So sums do not depend on which
+// rank owns a part. The owner of a short part changes from call to call.
 void policy_encodes(const Rank& rank) {
   const std::string log = file_of(rank, ".encodes");
   ::setenv("NCCL_DEBUG", "INFO", 1);

@@ -205,7 +205,8 @@ void registered_memory(const Rank& rank) {
   EXPECT_OK(rank, ncclMemFree(nullptr));
 }
 
-// Programs that find these functions call them before they give a device's memory to others.
+// A program that finds ncclCommSuspend() calls it before it lets other programs use a device's
+// memory.
 void suspended_and_resumed(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   std::uint64_t value = 7;
@@ -247,8 +248,8 @@ void any_thread_may_call(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// L5: PyTorch often does not destroy its communicators. The main program measures how long exits
-// take.
+// L5: PyTorch often does not destroy its communicators. The main program measures how long
+// processes take to exit.
 void nothing_is_destroyed(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   ncclComm_t child = nullptr;

@@ -1,5 +1,5 @@
 // Messages between some of the ranks, followed by calls of all ranks. Ranks then have made
-// different numbers of calls, so the numbers of collectives must not count messages.
+// different numbers of calls, so the numbers of collectives must not depend on messages.
 #include <string>
 #include <vector>
 
@@ -83,8 +83,8 @@ void along_a_pipeline(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// Messages and collectives take turns. Each rank with an even number sends to the next such rank
-// and receives from the one before, in one ncclGroup. Then all ranks make collectives.
+// Messages and collectives take turns. Each rank with an even number sends to the next even rank
+// and receives from the even rank before it, in one ncclGroup. Then all ranks make collectives.
 void between_collectives(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   const int evens = (rank.size + 1) / 2;

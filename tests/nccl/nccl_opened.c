@@ -1,6 +1,6 @@
-/* As a program that opens NCCL by its name; says which one it got. It names `environ`, as programs
-   do that start others: then that variable is in the program itself, and not where the library's
-   own scope has it. */
+/* As a program that opens NCCL by its name; says which library it got. It names `environ`, as
+   programs do that start other programs. This puts the variable into the program itself, and not
+   where the library's own scope has it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

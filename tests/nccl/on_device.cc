@@ -304,8 +304,8 @@ ncclResult_t call_on_device(ncclComm_t comm, const Range& send, const Range& rec
   return ncclInProgress;
 }
 
-// A communicator's rank and size, and the bytes of one block; 0 if the call needs no device
-// buffers.
+// A communicator's rank and size, and the bytes of one block. `root`: whether this rank is the
+// call's root.
 struct Facts {
   int rank = 0;
   std::size_t size = 0;
@@ -344,8 +344,8 @@ ncclResult_t end_group() {
   return code == ncclSuccess && in_progress ? ncclInProgress : code;
 }
 
-// Returns true while results of the communicator's calls are not copied back. It then counts as in
-// progress.
+// Returns true while results of the communicator's calls are not copied back. The communicator then
+// counts as in progress.
 bool still_waiting(ncclComm_t comm) {
   auto& waiting = mine().waiting;
   bool still = false;
@@ -373,7 +373,7 @@ std::string use_devices() {
   if (!opened.ok()) return std::string(opened.status().text());
   driver = *opened;
   opened_by = ::getpid();
-  // The CUDA double has no kernels of its own.
+  // The test double of CUDA has no kernels of its own, so kernels of the host stand in.
   if (std::getenv("CONFORMANCE_WITHOUT_KERNELS") == nullptr)
     (void)leeway::device_codec::register_host_kernels(
         ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD));

@@ -11,7 +11,7 @@
 
 namespace conformance {
 
-// Puts buffers into device memory from now on. Returns why that is impossible, or no text.
+// Puts buffers into device memory from now on. If that is impossible, returns a text that says why.
 std::string use_devices();
 bool on_devices();
 // Makes the calling thread's communicators use the device of this rank. If devices are too few,

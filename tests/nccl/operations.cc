@@ -1,5 +1,5 @@
-// Every operation, type and reduction; in place and out of place (A3); sums that are rounded once
-// (T1); reductions that programs make (T2).
+// Tests every operation, type and reduction, in place and out of place (A3), sums that are rounded
+// once (T1), and reductions that programs make (T2).
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -17,7 +17,8 @@ ncclDataType_t type_at(int index) {
   return static_cast<ncclDataType_t>(index);
 }
 
-// Returns small numbers that every type holds exactly. Their sum over up to 8 ranks is at most 16.
+// Returns small numbers that every type represents exactly. Their sum over up to 8 ranks is at most
+// 16.
 double value_of(ncclRedOp_t op, int rank, int size, std::size_t index) {
   const auto step = static_cast<int>(index % 3);
   if (op == ncclProd) return (static_cast<std::size_t>(rank) + index) % 4 == 0 ? 2 : 1;
@@ -44,7 +45,8 @@ std::string what(const char* name, ncclDataType_t type, std::size_t index, doubl
          std::to_string(index) + " is " + std::to_string(got) + ", not " + std::to_string(wanted);
 }
 
-// Compares `count` elements with the reduction from element `first` on.
+// Compares `count` elements of `got`, from `offset` on, with the right reduction from element
+// `first` on.
 void check_reduced(const Rank& rank, const char* name, const Elements& got, std::size_t offset,
                    ncclDataType_t type, ncclRedOp_t op, std::size_t first, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -260,16 +262,16 @@ void sums_are_rounded_once(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// T1: integer averages are truncated. If one of two values is a NaN, max and min give the other
-// one, as NCCL's kernels do, in every floating type.
+// T1: if one of two values is a NaN, max and min give the other value, as NCCL's kernels do, in
+// every floating type.
 void max_and_min_leave_nan_out(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   const double nan = std::nan("");
   for (const ncclDataType_t type :
        {ncclFloat16, ncclFloat32, ncclFloat64, ncclBfloat16, ncclFloat8e4m3, ncclFloat8e5m2}) {
     for (const ncclRedOp_t op : {ncclMax, ncclMin}) {
-      // Element i is a NaN on rank i only; the next element is one on all ranks, the last one on
-      // none.
+      // Each element i below `size` is a NaN on rank i only. Element `size` is a NaN on all ranks,
+      // and the last element on no rank.
       const auto size = static_cast<std::size_t>(rank.size);
       Elements values(type, size + 2);
       for (std::size_t i = 0; i < size + 2; ++i) {
@@ -291,6 +293,7 @@ void max_and_min_leave_nan_out(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
+// T1: integer averages are truncated, so -1 - 1 / size becomes -1.
 void integer_averages_truncate(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   Elements data(ncclInt32, 3, rank.rank == 0 ? -1 - rank.size : 0);
@@ -299,8 +302,8 @@ void integer_averages_truncate(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// T2: premultiplied sums with factors of every type, different on each rank, and read at the call
-// or later.
+// T2: premultiplied sums with factors of every type, which differ between even and odd ranks, and
+// are read at the call or later.
 void pre_mul_sum(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   for (int index = 0; index < kTypes; ++index) {

@@ -18,7 +18,7 @@ constexpr Format kBfloat16{8, 7};
 constexpr Format kE4M3{4, 3};
 constexpr Format kE5M2{5, 2};
 
-// Returns true for a NaN. In each of these formats, a code with all bits set is one.
+// Returns true if `code` is a NaN. In each of these formats, a code with all bits set is a NaN.
 bool is_nan(Format format, unsigned code) {
   const unsigned infinity = format.magnitude_max() >> format.mantissa_bits << format.mantissa_bits;
   const unsigned magnitude = code & format.magnitude_max();

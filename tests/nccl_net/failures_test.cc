@@ -12,7 +12,7 @@ using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Far longer than any call takes with which NCCL polls.
+// Far longer than any of the calls with which NCCL polls.
 constexpr std::chrono::milliseconds kNoWait(500);
 
 TEST(Failures, ConnectAndAcceptNeverWait) {
@@ -25,7 +25,7 @@ TEST(Failures, ConnectAndAcceptNeverWait) {
   EXPECT_EQ(net.connect(0, handle, &comm), kSuccess);
   EXPECT_EQ(comm, nullptr);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, kNoWait);
-  // The other end connects only after this call.
+  // No end is connected by these first calls. So both ends call again until they are.
   void* receiver = nullptr;
   void* sender = nullptr;
   while (receiver == nullptr || sender == nullptr) {
@@ -103,7 +103,8 @@ TEST(Failures, WrongCallsAreRefused) {
   close(net, pair);
 }
 
-// The peer's requests fail with one line in the log. On this side, memory of requests may be freed.
+// Here the receiver closes while receives are posted, and its memory is freed at once. The sender's
+// requests must fail, with one line in the log.
 TEST(Failures, ClosingAReceiverInFlightFailsTheSender) {
   const Net net = load();
   const Pair pair = make_pair(net);

@@ -1,4 +1,5 @@
-// The plugin as a library: its names and properties. It must not change the program's state.
+// Tests the plugin as a library: its names and properties, and that it does not change the
+// program's state.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <strings.h>
@@ -43,7 +44,7 @@ TEST_P(Version, TellsTheSameProperties) {
 INSTANTIATE_TEST_SUITE_P(Of, Version, testing::Range(kVersionFirst, kVersionLast + 1),
                          [](const auto& version) { return std::to_string(version.param); });
 
-// Functions that the plugin cannot support are null, because NCCL calls all others.
+// Functions that the plugin does not support must be null, because NCCL calls all others.
 TEST(Library, LacksWhatItCannotDo) {
   void* const library = open_plugin();
   const auto* const net =
@@ -68,7 +69,8 @@ TEST(Library, LeavesTheGlobalScopeAlone) {
   }
 }
 
-// NCCL closes the plugin when no communicator uses it, and opens it again later.
+// NCCL closes the plugin when no communicator uses it, and opens it again later. The plugin must
+// work each time.
 TEST(Library, MayBeClosedAndOpenedAgain) {
   for (int turn = 0; turn < 3; ++turn) {
     void* const library = open_plugin();
@@ -95,7 +97,7 @@ TEST(Library, ManyConnectionsShareSocketsAndThreads) {
   const std::size_t threads = entries("/proc/self/task");
   const std::size_t files = entries("/proc/self/fd");
   while (pairs.size() < kPairs) pairs.push_back(make_pair(net));
-  // Threads that set up a connection may still be running.
+  // The threads that set up a connection may still be running for a while.
   const auto end = std::chrono::steady_clock::now() + kPatience;
   while (entries("/proc/self/task") > threads && std::chrono::steady_clock::now() < end) {
   }

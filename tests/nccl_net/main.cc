@@ -7,7 +7,8 @@
 
 #include "peer.h"
 
-// With "--role NAME ARGUMENTS" this process helps a test; otherwise it runs the tests.
+// With "--role NAME ARGUMENTS" this process plays a role in another process's test. Otherwise it
+// runs the tests.
 int main(int count, char** words) {
   if (count > 2 && std::string_view(words[1]) == "--role") {
     return nccl_net_test::run_role(words[2], std::vector<std::string>(words + 3, words + count),

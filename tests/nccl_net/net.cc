@@ -103,7 +103,7 @@ void use_properties(Net& net, const Table& table) {
   };
 }
 
-// Sets the functions of versions up to 10, which have no context. `Int`: the type of sizes.
+// Sets the functions of versions up to 10, which have no context.
 template <typename Table>
 void use_without_context(Net& net, const Table& table) {
   net.listen = [&table](int device, Handle& handle, void** out) {
@@ -184,7 +184,7 @@ void use_connect_v7(Net& net, const Table& table) {
 
 template <typename Table>
 void use_context(Net& net, const Table& table) {
-  // The context that init() returns is passed to the other calls, as NCCL does.
+  // The context that init() returns is passed to the other calls, as NCCL passes it.
   const auto context = std::make_shared<void*>();
   net.init = [&table, context] { return table.init(context.get(), 1, nullptr, log, nullptr); };
   net.listen = [&table, context](int device, Handle& handle, void** out) {

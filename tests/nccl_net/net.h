@@ -1,5 +1,5 @@
-// Uses the plugin as NCCL does: opens it by its path, looks a version up, and makes every call
-// through that version's table. Nothing else of Leeway is linked in.
+// Uses the plugin as NCCL does: opens it by its path, looks up one version's table of functions,
+// and makes every call through that table. Nothing else of Leeway is linked in.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,8 @@ enum : int {
 
 using Handle = std::vector<char>;  // 128 bytes
 
-// The plugin's functions, called through one version's table. Those that a version lacks are empty.
+// The plugin's functions, called through one version's table. Functions that a version lacks are
+// empty.
 struct Net {
   int version = 0;
   std::string name;
@@ -52,7 +53,7 @@ struct Net {
 void* open_plugin();
 // Returns the functions of one version.
 Net load(void* library, int version);
-// Opens the plugin and initialises it, only once in a process.
+// Opens the plugin, only once in a process, and initialises it. Returns the functions of `version`.
 Net load(int version = kVersionLast);
 
 // Returns the lines that the plugin logged as WARN since the last call.

@@ -17,7 +17,8 @@ class Pipes {
   // Reads a whole handle. Ends the program if that fails.
   Handle read_handle() const;
   void write_handle(const Handle& handle) const;
-  // Wait for, and send, a byte by which one side tells how far it has come.
+  // wait() waits for a byte of the other side, and signal() sends one. Such a byte says that a side
+  // has come as far as agreed.
   void wait() const;
   void signal() const;
 
@@ -36,7 +37,7 @@ class Peer : public Pipes {
 
   pid_t id() const { return id_; }
   void kill();
-  // Returns its exit status, or -1 if a signal ended it.
+  // Waits until the process ends. Returns its exit status, or -1 if a signal ended it.
   int wait_for_end();
 
  private:

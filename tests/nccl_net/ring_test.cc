@@ -1,5 +1,5 @@
-// Rings like NCCL's, within a process and between processes, through every version of the plugin's
-// interface.
+// Tests rings like NCCL's, within a process and between processes, through every version of the
+// plugin's interface.
 #include "ring.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,8 @@ bool RingRank::run(const std::function<Handle(const Handle& own)>& exchange) {
   return good;
 }
 
-// Sizes of NCCL's messages: a slice of 512 KiB, a partial slice, flags, and nothing.
+// Sends and receives messages of sizes that NCCL uses: a slice of 512 KiB, a partial slice, flags,
+// and nothing.
 bool RingRank::move(void* sender, void* receiver) const {
   for (const std::size_t size :
        {std::size_t{512} << 10, std::size_t{12'345}, std::size_t{16}, std::size_t{0}}) {

@@ -31,7 +31,7 @@ int sender_that_stops(const std::vector<std::string>&, const Pipes& pipes) {
   return 0;
 }
 
-// Listens, posts a receive, signals that, and waits until it is killed.
+// Listens, receives one message, signals that, and waits until it is killed.
 int receiver_that_stops(const std::vector<std::string>&, const Pipes& pipes) {
   const Net net = load();
   Handle handle(LEEWAY_NCCL_NET_HANDLE_BYTES);

@@ -1,9 +1,9 @@
 // A stand-in for the CUDA runtime library on machines without a GPU: devices are numbers, device
-// memory is memory of the host, and each call returns when its work is done. It has what nccl-tests
-// call, and what nvcc's code calls when a program starts. Kernels cannot be launched, and streams
-// cannot be captured.
+// memory is memory of the host, and each call returns when its work is done. It has the functions
+// that nccl-tests call, and those that code from nvcc calls when a program starts. Kernels cannot
+// be launched, and streams cannot be captured.
 //
-// STAND_IN_DEVICES says how many devices there are (8).
+// STAND_IN_DEVICES is the number of devices (default 8).
 #include <cuda_runtime.h>
 
 #include <algorithm>

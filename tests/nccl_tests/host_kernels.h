@@ -2,8 +2,8 @@
 // some lines in a copy of that file: where addresses of kernels are taken, where kernels are
 // launched, one atomic addition in PTX, one division by zero.
 //
-// A kernel runs as a grid of one block of one thread: each of them loops over what its block and
-// thread would get.
+// A kernel runs as a grid of one block of one thread, so the kernel's loop over the elements of its
+// block and thread covers all elements.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,7 +15,7 @@
 
 namespace host_kernels {
 
-// A kernel, and how to call it with arguments of which only addresses are known.
+// A kernel, and a function that calls it with arguments that are known only by address.
 struct Kernel {
   void (*call)(void* function, void** arguments);
   void* function;

@@ -37,7 +37,7 @@ TEST(Verifiable, FindsEachWrongElementOfEachTypeAndReduction) {
                                               nullptr),
                 cudaSuccess);
       EXPECT_EQ(wrong(results, type, op), 0);
-      // A high bit: averages may be two units off.
+      // Flips a high bit, because averages may be two units off without being wrong.
       for (const std::intptr_t element : {std::intptr_t{0}, std::intptr_t{2'047}, kElements - 1})
         results[(element + 1) * size_of(type) - 1] ^= 0x10;
       EXPECT_EQ(wrong(results, type, op), 3);

@@ -3,8 +3,8 @@
 // processed packet by packet, from the level-2 cache and from memory.
 //
 // Names: <what>/<codec>/<instruction set>/<KiB of float32>; --benchmark_filter=... picks some.
-// Bytes per second count float32. Rows with "half" or "bfloat16" before the codec encode as many
-// elements of that type, so their rates may be compared with float32's, best under
+// Bytes per second are those of float32. Rows with "half" or "bfloat16" before the codec encode as
+// many elements of that type, so their rates may be compared with float32's, best under
 // --benchmark_enable_random_interleaving=true --benchmark_repetitions=9.
 #include <benchmark/benchmark.h>
 
@@ -90,7 +90,7 @@ class Packets {
         narrow_(dtype == DataType::f32 ? 0 : values_.size()),
         stride_(format_.encoded_bytes(kPacketElements)),
         payload_(stride_ * (values_.size() / kPacketElements)) {
-    // The tensor in its own element type.
+    // Writes the tensor in its own 16-bit element type.
     const std::span bytes = std::as_writable_bytes(std::span(narrow_));
     if (!narrow_.empty()) codec::encode(codec::format_of(Codec::native, dtype), values_, {}, bytes);
     encode();

@@ -87,7 +87,8 @@ void wait_by_himself(Communicator& group, std::span<float> data, Way& way) {
   way.times.push_back(microseconds(Clock::now() - start));
 }
 
-// Records when a callback came. This may be after wait() has returned, so it outlives all calls.
+// Records when a callback came. A callback may come after wait() has returned, so this object
+// outlives all calls.
 struct Told {
   Clock::time_point at;
   std::binary_semaphore over{0};

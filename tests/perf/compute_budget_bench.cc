@@ -1,5 +1,5 @@
-// Costs of a compute budget: of a check, beside the clock reading that it contains; and the time
-// that steps wait for exchanges of the automatic threshold.
+// Measures two costs of a compute budget: the time of a check, beside the time of the clock reading
+// in it, and the time that steps wait for exchanges of the automatic threshold.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ void steady_clock(benchmark::State& state) {
 }
 BENCHMARK(steady_clock);
 
-// Measures a check, with the share of steps' ends and beginnings.
+// Measures a check. The mean includes checks at which one step ends and the next one begins.
 void next_micro_batch(benchmark::State& state, ComputeBudgetOptions options) {
   options.micro_batches = static_cast<std::uint32_t>(state.range(0));
   Lone budget(options);

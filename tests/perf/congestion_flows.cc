@@ -402,7 +402,8 @@ void print_incast() {
   }
 }
 
-// CC-5 with the controller for fabrics.
+// Prints how soon the controller for fabrics slows down after the line's rate fell to a tenth, and
+// how soon the queue is short again.
 void print_fall() {
   std::printf("\nCC-5: 10 Gb/s, 0.2 ms, queue 1 ms, fabric; the line falls to a tenth\n\n");
   Bottleneck line({.bits_per_second = 10e9, .rtt_seconds = 0.2e-3, .queue_bdp = 5});

@@ -81,8 +81,8 @@ void accumulate(benchmark::State& state, Codec codec) {
   });
 }
 
-// Bytes count every input once and the result once. `checked`: looks for infinities and NaNs, as
-// lossy sums do.
+// The byte rate includes every input once and the result once. `checked`: whether the sum looks for
+// infinities and NaNs, as lossy sums do.
 void weighted_sum(benchmark::State& state, float scale, bool checked) {
   const auto inputs = static_cast<std::size_t>(state.range(1));
   std::vector<std::vector<float>> values;
@@ -111,7 +111,7 @@ BENCHMARK_CAPTURE(weighted_sum, unit_checked, 1.0f, true)
 BENCHMARK_CAPTURE(weighted_sum, scaled_checked, 0.25f, true)
     ->ArgsProduct({{kChunk, kTensor}, {2, 4, 8}});
 
-// Bytes count both operands and the result once.
+// The byte rate includes both operands and the result once.
 void reduce(benchmark::State& state, ReduceOp op, DataType dtype) {
   auto accumulator = floats(kChunk, 0);
   const auto operand = floats(kChunk, 1);

@@ -1,8 +1,8 @@
 // Cost of one event of an endpoint against the number of ranks: a data packet arrives, and due work
 // is done. An exact collective with all ranks is always open. Every peer sends a packet each
 // millisecond and never reports, so every link has a full window to probe and a flow to wait for. A
-// wake-up must not cost more with more ranks. An event may, but only because the caches hold more
-// links.
+// wake-up must not cost more with more ranks. An event may cost more, but only because more links
+// must share the caches.
 #include <algorithm>
 #include <array>
 #include <chrono>

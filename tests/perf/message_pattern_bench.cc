@@ -4,9 +4,10 @@
 //   message_pattern_bench [--ranks N] [--bytes B] [--calls K] [--batches M] [--json]
 //
 // N processes sum a float32 vector of B bytes. Each has one UDP socket, and yields while it waits.
-// For each pattern it prints two times in us, of the slowest rank, as medians over batches: a call
-// after a barrier (of empty messages, all to all), and one of K calls back to back. Nothing is
-// repaired: a lost message ends the program. Sums are checked after every batch.
+// For each pattern the program prints two times of the slowest rank in us, as medians over batches:
+// that of a call after a barrier (of empty messages, all to all), and that of one of K calls back
+// to back. Nothing is repaired: a lost message ends the program. Sums are checked after every
+// batch.
 #include <arpa/inet.h>
 #include <sched.h>
 #include <sys/mman.h>

@@ -1,8 +1,8 @@
 // Cost of NCCL's interface beside Leeway's own, over the same transport: all-reduces of 8 bytes and
 // 16 MiB, and 1,024 pairs of messages in a group. Two processes over sealed UDP on loopback.
 //
-// Then the time until an abort, and the call that it ends, have returned; the call waits for a peer
-// that was killed.
+// It also measures the time until an abort has returned, and until the call that the abort ends has
+// returned. That call waits for a peer that was killed.
 //
 // The two interfaces take turns, so that other load on the machine disturbs both alike.
 #include <signal.h>

@@ -1,6 +1,6 @@
-// Cost of sealing and opening a datagram: both ciphers, AES by each library that has it, two sizes,
-// in trains as the core makes them (a 56-byte header apart from its payload). Runs `openssl speed`
-// in between, for comparison.
+// Cost of sealing and opening a datagram, by both ciphers, with AES by each library that has it,
+// and at two sizes. Trains are as the core makes them (a 56-byte header apart from its payload).
+// Runs `openssl speed` in between, for comparison.
 //
 //   seal_bench [rounds]
 #include <algorithm>
@@ -87,7 +87,7 @@ class Pair {
   seal::Associations receiver_;
 };
 
-// Returns openssl's ns for as many bytes, or 0 without that program.
+// Returns the ns that openssl takes for `bytes` bytes, or 0 without that program.
 double openssl_speed(const char* cipher, std::size_t bytes) {
   const std::string command = "openssl speed -seconds 1 -bytes " + std::to_string(bytes) +
                               " -evp " + cipher + " 2>/dev/null | tail -1 | awk '{print $NF}'";

@@ -35,7 +35,8 @@ constexpr std::uint32_t kRanks = 8;
 constexpr std::uint32_t kPayloadBytes = 1440;
 constexpr std::int64_t kIntervalNs = 14400;  // interval of one source: 800 Mb/s of payload
 
-// Sources that send at a constant rate, with one event for each packet, and receivers that count.
+// Sources that send at a constant rate, with one event for each packet, and receivers that count
+// packets.
 class ConstantRate : public PacketReceiver {
  public:
   ConstantRate(EventQueue& queue, Network& network, std::uint64_t packets_each)

@@ -1,7 +1,7 @@
-// Speed of the UDP transport over loopback, a line for each setting: processor time a byte on each
-// side, from one thread that sends and receives in turns (steady on a busy machine), and throughput
-// between two threads (comparable within one run only). Figures, also of a bare sendmmsg/recvmmsg
-// loop: src/runtime/transport/README.md.
+// Speed of the UDP transport over loopback, a line for each setting. The processor time a byte on
+// each side is that of one thread that sends and receives in turns (steady on a busy machine). The
+// throughput is that between two threads (comparable within one run only). Figures, also of a bare
+// sendmmsg/recvmmsg loop: src/runtime/transport/README.md.
 //
 //   udp_transport_bench [seconds per setting]
 #include <time.h>

@@ -63,7 +63,7 @@ class CppComm final : public Comm {
   }
 
  private:
-  // Before communicator_, so that it is destroyed later: memory may outlive its communicator.
+  // Destroyed after communicator_, which is declared below: memory may outlive its communicator.
   std::vector<Allocation> memory_;
   std::unique_ptr<Communicator> communicator_;
 };

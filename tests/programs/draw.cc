@@ -50,14 +50,14 @@ Program frame(std::uint64_t seed, const Limits& limits) {
   return program;
 }
 
-// A second more than the lateness that judge.cc allows.
+// A pause, in us, that is a second longer than the lateness that judge.cc allows.
 constexpr std::uint32_t kLateUs = 4'000'000;
 
-// Well over the 64 time-outs for which a destructor lets calls end, and well below the 4 s for
-// which it serves its peers at least.
+// A pause, in us. It is well over the 64 time-outs for which a destructor lets calls end, and well
+// below the 4 s for which the destructor serves its peers at least.
 constexpr std::uint32_t kLongPastPatienceUs = 600'000;
 
-// More messages than a receiver keeps that has not asked for them (limits::kEarlySlotsPerPeer).
+// Number of messages to a late receiver: more than it keeps unasked (limits::kEarlySlotsPerPeer).
 constexpr int kLetters = 12;
 
 class Maker {
@@ -74,7 +74,7 @@ class Maker {
 
   Program make() {
     const int length = dice_.between(3, 14);
-    // All ranks must have finished the previous program, because one dies in this one.
+    // All ranks must have finished the previous program, because a rank dies in this program.
     if (limits_.cut && leaves()) add(step(Kind::sync, 0));
     const bool makes = dice_.one_in(3);  // makes communicators
     const bool rude = dice_.one_in(limits_.cut ? 3 : 16) && !(limits_.cut && leaves());
@@ -241,8 +241,8 @@ class Maker {
     one.count = std::min<std::size_t>(count(), 20'000);
     if (dice_.one_in(4)) one.spare = dice_.below(100);
     one.tag = static_cast<std::uint32_t>(dice_.pick({0, 0, 0, 1, 7}));
-    // (A receive from any rank waits until its deadline if a rank is gone,
-    // or if the sender's deadline has passed.)
+    // A receive from any rank would wait until its deadline if a rank is gone, or if the sender's
+    // deadline has passed. So there is none in such programs.
     if (dice_.one_in(5) && one.from != one.to && !at(comm).disturbed && !limits_.cut) {
       one.any = true;
       one.tag = at(comm).tags++;
@@ -269,8 +269,9 @@ class Maker {
     add(std::move(one));
   }
 
-  // Sends that are done when they have been copied, and then the communicator's end, while a
-  // collective waits for the receiver, which is late. The sends must arrive.
+  // Returns true if the program has a farewell: a rank sends to a late one, and all destroy the
+  // communicator, while a barrier still waits for that rank. Sends are done once they are copied,
+  // and must arrive.
   bool says_farewell() const {
     return !limits_.cut && program_.front != Front::nccl && program_.seed % 64 == 5 &&
            !comms_[0].disturbed;
@@ -333,8 +334,9 @@ class Maker {
     return comm;
   }
 
-  // With --cut, in one program of 256 a rank comes later to exact calls than calls may be late
-  // behind their deadlines. Such calls must not delay the deadlines of the calls behind them.
+  // Returns true if be_late() is part of the program: with --cut, in one of 256. One rank then
+  // comes to exact calls so late that they exceed even kSlack (judge.cc). Such calls must not delay
+  // the deadlines of the calls behind them.
   bool is_late() const { return limits_.cut && program_.seed % 256 == 0; }
   void be_late() {
     const int comm = pause(kLateUs);
@@ -457,9 +459,9 @@ class Maker {
     add(std::move(rest));
   }
 
-  // Returns true if a rank leaves in this program, the last one of its group. Without --cut, a
-  // process exits, in every other group. With --cut, in every group a process is killed, or a
-  // thread aborts or destroys its communicator.
+  // Returns true if this program is the last one of its group, and a rank leaves in it. Without
+  // --cut, a process exits, in every second group. With --cut, in every group a process is killed,
+  // or a thread aborts or destroys its communicator.
   bool leaves() const {
     const std::uint64_t group = program_.seed / kProgramsOfAGroup;
     return (limits_.cut || (program_.processes && group % 2 == 0)) &&

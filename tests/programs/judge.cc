@@ -44,7 +44,7 @@ std::string contradiction(const Step& step, const CollectiveReport& report) {
   if (packets > 0 &&
       std::abs(contributions / static_cast<double>(packets) - report.contributors.mean) > 1e-6)
     return "the mean of contributors is not that of their histogram";
-  // NaN: not measured. The estimate is unbiased, so with few elements it may be negative.
+  // NaN means not measured. The estimate is unbiased, so with few elements it may be negative.
   if (std::isinf(report.variance_estimate) ||
       (report.variance_estimate < 0.0 && step.count > kFewElements))
     return "variance_estimate is " + std::to_string(report.variance_estimate);
@@ -76,7 +76,7 @@ unsigned ranks_said_late(std::string_view text) {
   return ranks_before(text, {" gave it up at its own deadline"});
 }
 
-// How long after its deadline a call may return on a busy machine.
+// A call may return this long after its deadline, because the machine may be busy.
 constexpr std::chrono::seconds kSlack(3);
 
 }  // namespace
@@ -195,9 +195,9 @@ std::string Player::odd_success(const Underway& one, const CollectiveReport& rep
       copy_of(step.type, one.in, one.extent.input) != one.sent)
     return "the input has changed";
   const bool alike = step.kind == Kind::all_reduce || step.kind == Kind::broadcast;
-  // (A lossy call cut by its deadline may lack elements.)
+  // A lossy call that its deadline cut may lack elements, so its results may differ.
   if (!alike || !report.complete || !has_cell) return {};
-  // All ranks of the step's communicator have the same digest.
+  // All ranks of the step's communicator must have the same digest.
   std::atomic<std::uint64_t>& digest = board_.digests[cell];
   std::uint64_t before = 0;
   const std::uint64_t own = digest_of(got.bytes());
@@ -222,7 +222,7 @@ std::string Player::odd_difference(const Underway& one, const Outcome& outcome) 
 }
 
 // Describes what is wrong with the outcome of a message that is received as another type. Both
-// sides must fail, but for a send that is done when it has been copied.
+// sides must fail, unless the send was done when it had been copied.
 std::string Player::odd_unlike(const Underway& one, const Outcome& outcome) const {
   const Envelope& letter = one.step->messages[0];
   constexpr std::size_t kCopiedBytesMax = std::size_t{64} << 10;  // communicator.h

@@ -75,7 +75,7 @@ std::unique_ptr<Library> cpp_library();
 std::unique_ptr<Library> c_library(const Meeting& meeting, bool sealed);
 std::unique_ptr<Library> nccl_library(const Program& program, const Meeting& meeting);
 
-// Deadline of calls that should not be cut by it.
+// Deadline that is so long that it should cut no call.
 inline constexpr std::chrono::seconds kLongDeadline(10);
 
 // Returns the options of a step's call, in C++'s form.

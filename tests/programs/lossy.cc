@@ -38,7 +38,7 @@ class Estimates {
            step_.estimator == Estimator::augmented;
   }
 
-  // Returns true if the contributions of some set of ranks give `got`.
+  // Returns true if some set of ranks gives `got`. `of` has each rank's contribution.
   bool explain(double got, const Values& of) {
     if (!std::isfinite(got)) return false;
     if (by_rates()) return explain_by_rates(got, of);
@@ -54,7 +54,8 @@ class Estimates {
   }
 
  private:
-  // The owner's contribution enters unscaled, except with a control variate (augmented).
+  // Checks `got` against limits. The lower one holds because the owner's contribution is not
+  // scaled, except with a control variate (augmented).
   bool explain_by_rates(double got, const Values& of) const {
     const auto [least, most] = std::minmax_element(of.begin(), of.begin() + size_);
     if (std::abs(got) > kScaleMax * *most) return false;

@@ -142,7 +142,8 @@ struct Coverage {
     return difference_square > 0.0 ? std::abs(said - true_square) / std::sqrt(difference_square)
                                    : 0.0;
   }
-  // Permits a fifth of the squared error, which is a tenth of the error.
+  // Returns true if predictions are close enough. They may be wrong by a fifth of the squared
+  // error, which is a tenth of the error.
   bool holds() const {
     return calls < 100 || sigmas() < 4.0 || std::abs(said - true_square) < 0.2 * true_square;
   }
@@ -172,7 +173,7 @@ class Swarm {
         if (!one->poll()) continue;
         any = true;
         take(*one);
-        // Runs the failed group's remaining programs on another group.
+        // If a program failed, the remaining programs of its group are not run.
         one.reset();
       }
       runs.erase(std::remove(runs.begin(), runs.end(), nullptr), runs.end());
@@ -254,7 +255,7 @@ class Swarm {
     if (last) std::fprintf(stderr, "\n");
   }
 
-  // (Leaves out zero fill: it is biased, so its error exceeds its variance.)
+  // Leaves out zero fill, which has index 0: it is biased, so its error exceeds its variance.
   void judge_coverage() {
     Coverage all;
     for (std::size_t i = 1; i < coverage_.size(); ++i) {

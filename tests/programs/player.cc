@@ -178,7 +178,7 @@ bool Player::perform(const Step& step) {
         return true;
       }
       if (step.salt % 2 == 0) {
-        // Never destroyed: at exit() the join may be at any point.
+        // The join is never destroyed, so that exit() finds it at any point.
         Options options = options_for(*program_, meeting_, rank_);
         options.communicator_name += ".never";
         static auto& joining = *new std::shared_ptr<void>(library_.join(options));

@@ -24,7 +24,7 @@ class Player {
 
   // Uses `world` as communicator 0. Without this call, begin() makes one.
   void take(std::unique_ptr<Comm> world) { world_ = std::move(world); }
-  // These functions return false if something is wrong; the board then says what.
+  // begin() and play() return false if something is wrong; the board then says what.
   bool begin(const Program& program);
   bool play(const Program& program, int number);
   void end();

@@ -28,7 +28,8 @@ std::string_view to_string(Difference difference) {
 
 Step differing(const Step& step, bool among) {
   Step own = step;
-  // One rank has no elements. Operations detect that in different ways, so all kinds are drawn.
+  // With Difference::nothing, one rank has no elements. Operations detect that in different ways,
+  // so all kinds are drawn.
   own.kind = step.difference == Difference::nothing ? static_cast<Kind>(step.salt / 4 % 8)
                                                     : Kind::all_reduce;
   own.type = DataType::f32;

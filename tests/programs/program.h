@@ -94,7 +94,7 @@ struct Envelope {
   std::size_t spare = 0;  // elements that the receive has room for beyond those
   std::uint32_t tag = 0;
   bool any = false;  // received from kAnyRank; then no other rank sends with the tag
-  // The receive has another type of the same size, and fails. A message step of float32 only.
+  // The receive has another type of the same size, and fails. Only in message steps of float32.
   bool unlike = false;
 
   bool operator==(const Envelope&) const = default;
@@ -107,8 +107,7 @@ struct Way {
     waited,   // wait() after `later` further steps
     polled,   // test() in a loop after `later` further steps
     patient,  // wait_for() in a loop after `later` further steps
-    // on_done()'s callback calls wait(), after `later` further steps; the rank waits for the
-    // callback
+    // after `later` further steps the rank waits for the callback of on_done(), which calls wait()
     called,
   };
   How how = How::blocking;
@@ -142,7 +141,8 @@ struct Step {
   int made = 0;                       // number of the first communicator that the step makes
   unsigned who = 0;                   // ranks, as bits
   std::array<Way, kRanksMax> ways{};  // by rank of the communicator
-  // Deadlines in microseconds, by rank of the communicator; most cut the call. 0 does not.
+  // Short deadlines in microseconds, by rank of the communicator. Most of them cut the call. 0
+  // stands for the usual, long deadline.
   std::array<std::uint32_t, kRanksMax> cuts_us{};
   // Abort and leave: microseconds from the rank's arrival at the step until the event, which
   // happens during the rank's next steps. Pause: its length.
@@ -159,10 +159,10 @@ struct Step {
 // The type of an unlike receive.
 inline constexpr DataType kUnlike = DataType::i32;
 
-// Returns a rank's call in a mismatch step. `among`: the rank is one of those that differ.
+// Returns a rank's call in a mismatch step. `among` says that the rank is one of those that differ.
 Step differing(const Step& step, bool among);
-// Returns true if some other rank may finish its call before the mismatch is found, because the
-// ranks that it waits for make the same call.
+// Returns true if `rank`, which does not differ, may finish its call before the mismatch is found.
+// All ranks that it waits for then make the same call.
 bool may_be_done_first(const Step& step, int rank);
 
 enum class Front : std::uint8_t { cpp, c, nccl };
@@ -178,13 +178,14 @@ struct Program {
   std::vector<Step> steps;
 };
 
-// The members of each communicator: ranks of the program, in the order of their ranks there. Empty
-// for communicators that no step makes.
+// The members of each communicator, as ranks of the program, in the order of their ranks in the
+// communicator. A communicator that no step makes has no members.
 class Groups {
  public:
   explicit Groups(const Program& program);
   const std::vector<int>& of(int comm) const;
-  // Returns the number of the communicator that a step makes for a rank of its communicator, or -1.
+  // Returns the number of the communicator that a step makes for `rank`, or -1. `rank` and `size`
+  // are those of the step's communicator.
   static int made(const Step& step, int rank, int size);
   int count() const { return static_cast<int>(members_.size()); }
 

@@ -21,7 +21,7 @@ std::uint64_t hash(const Step& step, std::uint64_t a, std::uint64_t b, std::uint
   return mixed(step.salt + 0x9E3779B97F4A7C15u * (a + 977 * b + 92821 * c + 1));
 }
 
-// Returns a bound on values, so that the type holds a sum over kRanksMax ranks exactly.
+// Returns a number above all values, so small that a sum over kRanksMax ranks is exact.
 unsigned modulus_of(const Step& step) {
   if (step.type == DataType::boolean) return 2;
   const bool small = step.type == DataType::f8e4m3 || step.type == DataType::f8e5m2;
@@ -49,7 +49,7 @@ std::vector<std::size_t> blocks(int size, const std::function<std::size_t(std::u
   return counts;
 }
 
-// Sets the begins of blocks of these lengths. Returns their total length.
+// Sets `begins` to where blocks of these lengths begin. Returns their total length, with gaps.
 std::size_t lay_out(const Step& step, const std::vector<std::size_t>& counts,
                     std::vector<std::size_t>& begins) {
   std::size_t at = 0;

@@ -1,5 +1,6 @@
-// Equal seeds give equal outcomes: in virtual time to the last bit and count. Over the in-process
-// transport, with real threads, the same packets are lost, whatever the timing.
+// Equal seeds must give equal outcomes. In virtual time, results and counts are equal to the last
+// bit. Over the in-process transport, with real threads, the same packets are lost, whatever the
+// timing.
 #include <gtest/gtest.h>
 
 #include <sstream>

@@ -258,8 +258,8 @@ std::string at(double p, const char* what) {
   return text;
 }
 
-// Relative error that the test must detect. A formula with the wrong one of the two sigmas is off
-// by a factor of at least 1/(1-p) = 1.05.
+// Relative error that the test must detect. A formula that takes the variance of a step for the
+// mean square gap is off by a factor of at least 1/(1-p) = 1.05.
 constexpr double kResolution = 0.02;
 
 void expect_model(const WalkSamples& samples, const estimate::DriftModel& model, double p,

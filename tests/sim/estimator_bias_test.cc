@@ -9,8 +9,8 @@
 //   * one element for each rank, to which only that rank contributes: its mean is the rank's
 //     expected weight;
 //   * a gradient that differs by rank and packet: its error against the average is the bias.
-// Values vary from packet to packet, because loss rates measured over a shard would otherwise
-// cancel their error.
+// Values vary from packet to packet. With equal values, errors of loss rates, which are measured
+// over a shard, would cancel within the shard.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -105,7 +105,7 @@ struct OwnerSamples {
   Sample error;
   std::array<Sample, kRanks> weight;
 
-  // `shard`: the reduced values.
+  // Adds the result of an operation. `shard` holds the reduced values of one owner.
   void add(std::span<const float> shard) {
     double sum = 0.0;
     PerRank weights{};

@@ -1,10 +1,11 @@
-// Where training ends: SGD on quadratics that differ between ranks, over links that lose unequally,
-// by the library's protocol in the simulator. Unbiased estimators settle around the true optimum.
-// The ratio rule settles where its expected weights predict, at a known distance: (1-p^N)/(N q) and
-// its like for unequal links (simulator/workload/README.md).
+// The point where training ends: SGD on quadratics that differ between ranks, over links that lose
+// unequally, by the library's protocol in the simulator. Unbiased estimators settle around the true
+// optimum. The ratio rule settles where its expected weights predict. With N equal links that lose
+// p, and q = 1-p, an owner has the weight (1-p^N)/(N q); simulator/workload/README.md has unequal
+// links.
 //
-// Iterates are averaged after a burn-in. Compared is the component of their distance to the optimum
-// that points to the ratio rule's fixed point: 1 for ratio, 0 for an unbiased estimator. The
+// Iterates are averaged after a burn-in. The test measures how far their mean lies on the way from
+// the optimum to the ratio rule's fixed point: 1 for ratio, 0 for an unbiased estimator. The
 // scatter over some thousand elements gives the standard error.
 #include <gtest/gtest.h>
 
@@ -24,10 +25,10 @@ namespace {
 constexpr std::uint32_t kRanks = 4;
 constexpr std::uint32_t kBurnIn = 500;
 
-// Error of the ratio rule's fixed point that all elements share, because the number of rank 3's
-// packets that arrive is random. 36 packets to each of 3 owners in 1,500 rounds arrive at a rate of
-// 0.5 +- 0.00124, so the weight of 0.134 is off by 0.25 %. The tilt is the 0.116 by which this
-// weight differs from a quarter.
+// Error of the ratio rule's fixed point that all elements share. It comes from the number of rank
+// 3's packets that arrive, which is random. 36 packets to each of 3 owners in 1,500 rounds arrive
+// at a rate of 0.5 +- 0.00124, so the weight of 0.134 is off by 0.25 %. This weight differs from a
+// quarter by 0.116, which is the tilt.
 constexpr double kArrivalError = 0.0025 * 0.134 / 0.116;
 
 scenario::Scenario scenario_of(const std::string& estimator) {

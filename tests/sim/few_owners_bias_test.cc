@@ -158,7 +158,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Setting{"stratified", Estimator::stratified}),
     [](const auto& row) { return std::string(row.param.name); });
 
-// In its own calls an owner has the weight (1 - p^N) / (N q) (src/math/estimate/README.md).
+// In its own calls an owner has the weight (1 - p^N) / (N q) (src/math/estimate/README.md), for N
+// ranks and links that lose p = 1 - q.
 TEST(OfOneOwnerTilt, IsThatOfTheRatioRule) {
   Experiment experiment({"ratio", Estimator::ratio});
   experiment.run();

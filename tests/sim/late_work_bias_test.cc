@@ -156,8 +156,8 @@ void expect_predicted(bool carries) {
   testing::print_header(carries ? "with late work" : "without late work");
   expect_matches("weight of the late rank (3/7 if never late)", experiment.share.means,
                  weights.share, 0.005);
-  // x depends on earlier rounds, and this round's weights on whether those were late. This
-  // correlation adds a term of order kStep.
+  // x depends on earlier rounds, and this round's weights on whether the late rank was late in
+  // those. This correlation adds a term of order kStep.
   expect_matches("where the descent is (4.43 if never late)", experiment.where.means,
                  predicted_fixed_point(weights.share), 0.02);
   if (carries) {

@@ -1,5 +1,6 @@
-// All-reduces paced by `wan`, behind lines that lose packets at random: losses at a seed's
-// beginning must not decide how fast the rest goes. The same behind lines with jitter.
+// All-reduces paced by `wan`, behind lines that lose packets at random. Losses at a seed's
+// beginning must not decide how fast the rest goes. Jitter on the lines must not slow the rounds
+// down, either.
 #include <gtest/gtest.h>
 
 #include <algorithm>

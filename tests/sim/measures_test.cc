@@ -158,7 +158,8 @@ TEST(Measures, EachColumnOfTheTablesIsFilledSomewhere) {
   EXPECT_EQ(empty_columns(links_csv(cells)), (std::set<std::string>{"cell"}));
 }
 
-// zero_fill loses a fifth of three of four contributions, which is about -0.15 of a mean of 1.
+// zero_fill loses a fifth of three of the four contributions. So the result is off by about -0.15
+// if the mean is 1.
 TEST(Measures, ZeroFillIsBiasedByWhatIsLost) {
   const RunRecord record = record_of(
       "ranks: 4 rounds: 50 operation { bytes: 65536 estimator: zero_fill } "

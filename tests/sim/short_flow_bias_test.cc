@@ -145,7 +145,7 @@ class Experiment {
   std::array<std::vector<float>, kRanks> outputs_;
 };
 
-// A fifth of the bias that short flows would have if owners did not request lost ones again.
+// A fifth of the bias that short flows would have if owners did not request lost flows again.
 constexpr double kResolution = 0.002;
 // Bound on the rounding of float32 results.
 constexpr double kExact = 1e-6;
@@ -198,8 +198,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"bounded_2_packets", {.packets = 2, .delivery = bounded(0.5, 60s)}}),
     [](const auto& row) { return std::string(row.param.name); });
 
-// The deadline leaves time for one repair or none. With 1 and 2 packets, 8.0 and 1.5 % of the
-// result are cut.
+// The deadline leaves time for one repair or none. With flows of 1 and 2 packets, 8.0 and 1.5 % of
+// the result are cut. The bias must be far smaller.
 TEST(CutShortFlows, AreMadeUpForByEarlierRates) {
   struct Row {
     std::size_t packets;

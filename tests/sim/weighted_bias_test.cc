@@ -254,7 +254,8 @@ PerRank shares_of(const Setting& setting, int owner, const PerRank& units, const
   return shares;
 }
 
-// Returns the predicted mean error: sum (expected share - c/C) * gradient, averaged over a shard.
+// Returns the predicted mean error: sum (expected share - c / sum c) * gradient, averaged over a
+// shard. c is a rank's number of finished samples.
 double predicted_tilt(const Setting& setting, int owner) {
   const bool owner_may_miss = setting.estimator == Estimator::symmetric_ratio;
   PerRank off{};

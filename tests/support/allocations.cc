@@ -1,5 +1,5 @@
-// These operators are in a file of their own, so that a compiler cannot inline `new` without
-// `delete`.
+// These operators are in a file of their own. So a compiler cannot inline `new` without the
+// `delete` that matches it.
 #include "support/allocations.h"
 
 #include <atomic>

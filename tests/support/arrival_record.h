@@ -12,7 +12,8 @@ namespace leeway::testing {
 
 class ArrivalRecord {
  public:
-  // Records from construction on; the group must not outlive this object.
+  // Records from construction on. The group must not outlive this object, to which its observer
+  // points.
   explicit ArrivalRecord(EngineGroup& group) {
     group.observer = [this](const impairment::PacketAddress& packet, const impairment::Fate& fate) {
       if (packet.control) return;

@@ -6,7 +6,7 @@
 
 namespace leeway::testing {
 
-// `latencies_ns` is [rank][step][micro-batch].
+// `latencies_ns` has the time of every micro-batch, as [rank][step][micro-batch].
 inline budget::ThresholdChoice best_threshold(
     std::span<const std::int64_t> latencies_ns, std::uint32_t ranks, std::uint32_t micro_batches,
     Duration wall, const budget::ThresholdSearchOptions& options = {},

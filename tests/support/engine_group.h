@@ -22,10 +22,11 @@ struct GroupOptions {
   std::uint64_t seed = 1;
   bool sum_payloads = true;
   Duration peer_timeout{0};  // with 0, no rank is ever taken for dead
-  // Engines believe that they are paced, so they may send parity; but nothing paces them.
+  // If true, engines believe that they are paced, so they may send parity. Nothing paces them.
   bool paced = false;
   bool one_host = false;  // all ranks are on one host, and engines know it
-  // The network delivers multicast to all ranks, and draws faults for each receiver separately.
+  // If true, the network delivers multicast to all ranks, and draws faults for each receiver
+  // separately.
   bool multicast = false;
 };
 
@@ -44,14 +45,16 @@ class EngineGroup {
   std::vector<collective::Request*> submit_all(
       const std::function<collective::OperationSpec(Rank)>& make);
 
-  // Lets time pass until `done` returns true or `limit` has passed. Returns whether `done` did.
+  // Lets time pass until `done` returns true or `limit` has passed. Returns false if `done` never
+  // returned true.
   bool run_until(const std::function<bool()>& done, Duration limit = std::chrono::seconds(100));
   bool run(const std::vector<collective::Request*>& requests,
            Duration limit = std::chrono::seconds(100));
   // Lets time pass until every engine is idle and has sent its last confirmations.
   bool settle(Duration limit = std::chrono::seconds(100));
 
-  // Stops a rank: it neither receives, sends nor wakes up, and datagrams for it queue up.
+  // Stops a rank. Until thaw() it neither receives, sends nor wakes up, and datagrams for it queue
+  // up.
   void freeze(Rank rank) { nodes_[rank].frozen = true; }
   // Holds back the rank's data, as a pace would. Control datagrams still leave.
   void hold_data(Rank rank) { nodes_[rank].polled = collective::Engine::Poll::control; }
@@ -60,10 +63,12 @@ class EngineGroup {
   // Hands a datagram that the test made to rank `to`, as if `from` had sent it.
   void inject(Rank to, Rank from, std::vector<std::byte> datagram);
 
-  // Called for every datagram before faults are drawn. Returns false to drop it.
+  // A test may set this. It is called for every datagram before faults are drawn, and returns false
+  // to drop the datagram.
   std::function<bool(Rank from, Rank to, ByteSpan datagram)> filter;
 
-  // Called for every well-formed datagram that passed the filter, with its fate on the network.
+  // A test may set this. It is called for every well-formed datagram that passed the filter, with
+  // the datagram's fate on the network.
   std::function<void(const impairment::PacketAddress& packet, const impairment::Fate& fate)>
       observer;
 

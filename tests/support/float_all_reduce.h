@@ -38,7 +38,7 @@ class FloatAllReduce {
   const CollectiveReport& report(std::size_t i) const { return requests_[i]->report; }
   const std::vector<float>& data(Rank rank) const { return data_[rank]; }
 
-  // Runs until all are done. Returns whether every rank holds the sum.
+  // Runs until all calls are done. Succeeds if every rank then holds the sum.
   ::testing::AssertionResult finish(EngineGroup& group,
                                     Duration limit = std::chrono::seconds(100)) {
     if (!group.run(requests_, limit)) return ::testing::AssertionFailure() << "not done";

@@ -17,7 +17,7 @@ namespace {
 
 // ---- the kernels ----
 
-// Converts the addresses of a job to those at which its kernel accesses the memory.
+// A function that converts the addresses in a job to those at which its kernel accesses the memory.
 template <typename Job>
 using Seen = Job (*)(const Job&);
 

@@ -9,16 +9,16 @@
 
 namespace leeway::device_codec {
 
-// Like Kernels::encode() and so on, but synchronous. Warps run one after the other, each on packets
-// of its own.
+// The same conversions as Kernels::encode() and so on, but done when the call returns. Warps run
+// one after the other, each on packets of its own.
 void encode_on_host(const codec::Format& format, EncodeJob job, unsigned warps = 3);
 void sum_on_host(const codec::Format& format, SumJob job, unsigned warps = 3);
 void rotate_on_host(const RotateJob& job, unsigned warps = 3);
 void unrotate_on_host(const RotateJob& job, unsigned warps = 3);
 
-// Registers the kernels under their own names with the CUDA double that `library` (from dlopen())
-// holds. Jobs then have addresses of the double's devices. Returns false if `library` is not the
-// double.
+// Registers the kernels under their own names with the CUDA double, if `library` (from dlopen()) is
+// the double. Jobs then have addresses of the double's devices. Returns false if `library` is
+// something else.
 bool register_host_kernels(void* library);
 
 }  // namespace leeway::device_codec

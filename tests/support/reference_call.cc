@@ -14,7 +14,8 @@ std::uint64_t bits(double value) {
   return static_cast<std::uint64_t>(value);
 }
 
-// Returns the bitwise operation that has the same result on booleans.
+// Returns the bitwise operation that has the same result as `op` on booleans, or `op` itself for
+// other types.
 ReduceOp of_truths(ReduceOp op, DataType dtype) {
   if (dtype != DataType::boolean) return op;
   if (op == ReduceOp::sum || op == ReduceOp::max) return ReduceOp::bor;
@@ -118,7 +119,7 @@ void ReferenceCall::make_tensors(Rank rank) {
   for (std::size_t i = 0; i < inputs_[rank].count(); ++i)
     inputs_[rank].set(i, contribution(rank, i));
   outputs_[rank] = TypedTensor(shape_.dtype, output_count(rank));
-  // Fills outputs with 77, so that elements that no packet writes are not right by chance.
+  // Fills outputs with 77, so that an element that no packet writes is not right by chance.
   for (std::size_t i = 0; i < outputs_[rank].count(); ++i) outputs_[rank].set(i, 77);
   if (shape_.kind == OperationKind::broadcast) outputs_[rank] = inputs_[rank];
 }

@@ -16,7 +16,8 @@ struct CallShape {
   collective::OperationKind kind = collective::OperationKind::all_reduce;
   DataType dtype = DataType::f32;
   int size = 4;
-  // elements of one block: of a rank's contribution, or of the data that one rank sends another
+  // Number of elements of one block: of a rank's contribution, or of the data that one rank sends
+  // another.
   std::size_t count = 1000;
   Rank root = 0;
   bool in_place = false;  // in place, if the operation allows it
@@ -27,14 +28,14 @@ class ReferenceCall {
  public:
   explicit ReferenceCall(const CallShape& shape);
 
-  // Returns the operations of `rank`. Messages: each rank sends to the next one in a circle, and
-  // receives from the one before.
+  // Returns the operations of `rank`. For messages these are two: each rank sends to the next one
+  // in a circle, and receives from the one before.
   std::vector<collective::OperationSpec> specs(Rank rank);
   // Runs the operations of all ranks. Fails unless all succeed in time.
   ::testing::AssertionResult run(EngineGroup& group);
 
-  // Compares every rank's result with the right one, exactly. Only averages of floats over a number
-  // of ranks that is no power of two may be off, by 4 units in the last place.
+  // Compares every rank's result with the right one. Both must be equal, except averages of floats
+  // over a number of ranks that is no power of two. These may be off by 4 units in the last place.
   ::testing::AssertionResult check() const;
 
   const std::vector<collective::Request*>& requests() const { return requests_; }

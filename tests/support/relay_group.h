@@ -1,6 +1,6 @@
-// Processes with sealed datagrams in a virtual network, in which some have no path to each other:
-// the library's sealing transport (src/runtime/transport/sealed) in virtual time. A test can act as
-// an attacker who sees and changes every datagram.
+// Processes with sealed datagrams in a virtual network, where some have no path to each other. They
+// run the library's sealing transport (src/runtime/transport/sealed) in virtual time. A test can
+// act as an attacker who sees and changes every datagram.
 #pragma once
 
 #include <algorithm>
@@ -49,7 +49,8 @@ class RelayGroup {
     }
   }
 
-  // Called for each datagram that leaves. The datagrams that it returns travel instead.
+  // A test may set this. It is called for each datagram that leaves a process, and the datagrams
+  // that it returns travel in its place.
   std::function<std::vector<Flying>(const Flying&)> network;
 
   static NetworkAddress address_of(Rank process) {
@@ -90,7 +91,7 @@ class RelayGroup {
   std::vector<Bytes> take_heard(Rank process, Rank from) {
     return std::exchange(heard_[process][from], {});
   }
-  // Likewise, but returns the ECN marks of these messages.
+  // Takes the same messages, but returns their ECN marks.
   std::vector<Ecn> take_heard_with_marks(Rank process, Rank from) {
     heard_[process][from].clear();
     return std::exchange(marks_[process][from], {});
@@ -110,7 +111,7 @@ class RelayGroup {
     const Train train{to, std::min(segment_bytes, bytes.size()), bytes.size(), {&slice, 1}};
     members_[from]->send({&train, 1});
   }
-  // Puts a datagram of an outsider on the network.
+  // Puts a datagram of an attacker or a stranger on the network.
   void inject(Flying flying) { flying_.emplace((now_ + flying.delay).ns, std::move(flying)); }
 
   void run(Duration time, Duration step = std::chrono::milliseconds(1)) {

@@ -1,4 +1,4 @@
-// Makes a secret for tests: 64 hexadecimal digits that look random and depend on one letter only. A
+// Makes a secret for tests: 64 hexadecimal digits that look random and depend only on `letter`. A
 // capital letter gives the same digits in capitals.
 #pragma once
 

@@ -1,9 +1,9 @@
-// The number of seeds of a random search, or of rounds of a statistic.
+// Chooses the number of seeds of a random search, or of rounds of a statistic.
 #pragma once
 
 namespace leeway::testing {
 
-// Whether this is a build for `tools/test --all`.
+// True in a build for `tools/test --all`.
 #if defined(LEEWAY_TEST_ALL)
 inline constexpr bool kTakesAll = true;
 #else

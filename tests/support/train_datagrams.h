@@ -9,7 +9,8 @@
 
 namespace leeway::support {
 
-// Calls use(datagram) for each datagram in order. Its bytes are valid only during the call.
+// Calls use(datagram) for each datagram in order. The bytes of the datagram are valid only during
+// that call.
 template <typename Use>
 void for_each_datagram(const Train& train, Use&& use) {
   std::vector<std::byte> bytes;

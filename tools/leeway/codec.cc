@@ -1,5 +1,5 @@
-// leeway codec: which payload formats there are, how fast they are here, and which one a tensor
-// wants.
+// leeway codec: shows which payload formats there are, how fast they are on this machine, and which
+// one suits a tensor.
 
 #include <unistd.h>
 
@@ -28,7 +28,7 @@ namespace {
 constexpr std::size_t kListSamples = std::size_t{1} << 18;
 constexpr std::size_t kPlainWidth = 80;  // columns of drawings that do not go to a terminal
 
-// Prints `text`, unless the JSON goes to standard output, and writes the JSON if a path was given.
+// Prints `text`, unless the JSON goes to standard output. Writes the JSON if a path was given.
 // Returns the exit code.
 int conclude(const std::string& text, const std::string& json, const std::string& json_path) {
   if (json_path != "-") std::fputs(text.c_str(), stdout);

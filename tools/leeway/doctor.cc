@@ -74,14 +74,15 @@ Status show_paths(const doctor::PathsReport& report, const std::string& json_pat
   return Status::error(StatusCode::kInvalidArgument, "cannot write %s", json_path.c_str());
 }
 
-// How long ranks send each other probes. It is long enough for several, because some may be lost.
+// Time for which ranks send each other probes. It is long enough for several probes, because some
+// may be lost.
 constexpr std::chrono::milliseconds kListen{1500};
-// Time limit of Communicator::create() when paths are broken. All ranks have come by then, so they
-// only need to find relays.
+// Time limit of Communicator::create() when paths are broken. All ranks have arrived by then, so
+// they only need to find relays.
 constexpr Duration kCreateWithin = std::chrono::seconds(4);
 
-// Finds out which ranks reach each other, so that nobody waits for paths that do not exist. Rank 0
-// prints the broken paths.
+// Finds out which ranks reach each other, so that no rank waits for a path that does not exist.
+// Rank 0 prints the broken paths.
 Status examine_reach(doctor::Gathering& gathering, Options& options) {
   const Status met = gathering.await_all(options.join_timeout);
   if (met.code() == StatusCode::kDeadlineExceeded) return met;
@@ -102,8 +103,8 @@ Status examine_reach(doctor::Gathering& gathering, Options& options) {
 
 // Measures the paths as one rank of the group, together with the others.
 Status examine_paths_as_rank(Options options, const std::string& json_path) {
-  // Must live until the communicator exists, because other ranks may read the gathered values until
-  // then.
+  // `gathering` must live until the communicator exists, because other ranks may read the gathered
+  // values until then.
   auto gathering = doctor::Gathering::join(options);
   if (gathering && !gathering->ok()) return gathering->status();
   if (gathering) {

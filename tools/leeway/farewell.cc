@@ -10,7 +10,7 @@ namespace {
 
 constexpr auto kLookEvery = std::chrono::milliseconds(20);
 
-// How long a rank has to notice that its communicator was aborted; it may be computing.
+// Time in which a rank must notice that its communicator was aborted. The rank may be computing.
 constexpr auto kPatience = std::chrono::seconds(5);
 
 }  // namespace

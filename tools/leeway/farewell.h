@@ -1,5 +1,6 @@
-// Makes SIGINT and SIGTERM end a rank of `leeway perf` or `leeway train` in order: its communicator
-// is aborted, so the other ranks learn at once that it left, and need no time-out.
+// Makes SIGINT and SIGTERM end a rank of `leeway perf` or `leeway train` in order. The rank's
+// communicator is aborted, so the other ranks learn at once that the rank left, and need no
+// time-out.
 //
 // The library itself handles no signals, because signals belong to the program.
 #pragma once
@@ -19,8 +20,8 @@ class Farewell {
  public:
   Farewell();
 
-  // Makes a communicator like Communicator::create(). A signal during this call ends it; a later
-  // one aborts the communicator.
+  // Makes a communicator like Communicator::create(). A signal during this call ends the call; a
+  // later signal aborts the communicator.
   Result<std::shared_ptr<Communicator>> create(const Options& options);
 
   // Returns 128 + the signal's number, or 0 if none came.

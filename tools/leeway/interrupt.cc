@@ -5,7 +5,7 @@
 namespace leeway::tools {
 namespace {
 
-// Global, because a signal handler can reach no object.
+// These are global, because a signal handler can reach no object.
 std::atomic<bool> interrupted{false};
 std::atomic<int> received{0};
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);

@@ -25,7 +25,7 @@ bool write_whole(int file, const std::string& line) {
 }
 
 // Prints a secret. With `leeway keygen > cluster.key` the shell makes a file that everybody may
-// read, which Leeway would refuse, so this removes that permission.
+// read, and Leeway would refuse such a file. So this function lets only the owner read it.
 int print_secret() {
   if (const Status status = keys::check_random(); !status.ok()) {
     std::fprintf(stderr, "error: %s\n", status.c_str());

@@ -1,8 +1,8 @@
 // Runs the present command as several local processes, for `leeway train --ranks N` and `leeway
 // perf --ranks N`.
 //
-// Each process is this executable with the same command line. LEEWAY_RANK, LEEWAY_WORLD_SIZE and
-// LEEWAY_RENDEZVOUS (loopback, a free port) give it its rank. The caller's code begins with:
+// Each process is this executable with the same command line. It gets its rank by LEEWAY_RANK,
+// LEEWAY_WORLD_SIZE and LEEWAY_RENDEZVOUS (loopback, a free port). The caller's code begins with:
 //
 //   const auto launched = launch_local_ranks(ranks);
 //   if (!launched.ok()) ...;
@@ -20,12 +20,12 @@ struct LaunchResult {
 };
 
 // Starts `ranks` processes and returns when all have ended. Starts none and returns is_worker if
-// this process has a launcher (torchrun, Open MPI, PMI, Slurm, LEEWAY_RANK), or if ranks == 1. With
-// a launcher `ranks` must be 0 ("not asked for") or the launcher's world size.
+// this process has a launcher (torchrun, Open MPI, PMI, Slurm, LEEWAY_RANK), or if `ranks` is 1.
+// Under a launcher `ranks` must be 0 ("not asked for") or the launcher's world size.
 //
-// Passes SIGINT and SIGTERM on. If one rank fails, the others get some time to report, and are then
-// terminated; stderr names the rank that failed. The standard output of all ranks but 0 goes to
-// /dev/null.
+// Passes SIGINT and SIGTERM on to the processes. If one rank fails, the others get some time to
+// report, and are then terminated. The name of the failed rank goes to stderr. The standard output
+// of all ranks but 0 goes to /dev/null.
 Result<LaunchResult> launch_local_ranks(int ranks);
 
 // Returns true if launch_local_ranks() started this process.

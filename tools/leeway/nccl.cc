@@ -1,5 +1,5 @@
-// leeway nccl: starts a program of NCCL with Leeway's libnccl.so.2 in front, or with Leeway's
-// network plugin in NVIDIA's.
+// leeway nccl: starts a program of NCCL with Leeway's libnccl.so.2 in front of NVIDIA's, or with
+// NVIDIA's library and Leeway's network plugin in it.
 
 #include <unistd.h>
 
@@ -58,7 +58,8 @@ std::string library() {
   return {};
 }
 
-// Returns the plugin's path: two folders above `stub`, in the build tree and when installed.
+// Returns the plugin's path, which is two folders above `stub`, both in the build tree and when
+// installed.
 std::string plugin(const std::string& stub) {
   std::array<char, PATH_MAX> real{};
   const std::string path = stub.substr(0, stub.rfind('/') + 1) + "../../libnccl-net-leeway.so";
@@ -99,7 +100,8 @@ int start(const Arguments& arguments) {
   }
   if (arguments.net) {
     ::setenv("NCCL_NET_PLUGIN", file.c_str(), 1);
-    // NCCL_NET makes NCCL fail without the plugin, rather than use another network by accident.
+    // NCCL_NET makes NCCL fail if it has no plugin. Without NCCL_NET it would use another network
+    // by accident.
     ::setenv("NCCL_NET", "Leeway", 1);
   } else {
     const char* const others = std::getenv("LD_PRELOAD");

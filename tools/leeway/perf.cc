@@ -29,7 +29,7 @@ namespace leeway::tools {
 namespace {
 
 using namespace std::chrono_literals;
-// Everything here parses options for namespace perf, or prints its results.
+// All code here parses options for namespace perf, or prints its results.
 using namespace perf;  // NOLINT(google-build-using-namespace)
 
 void add_options(CLI::App& command, Arguments& a) {
@@ -89,8 +89,8 @@ void add_options(CLI::App& command, Arguments& a) {
                      "Also write the rows to this file (- for standard output)");
 }
 
-// Ranks that `--ranks` started have the same arguments, files and variables, so rank 0 alone prints
-// what is wrong with them. Otherwise each rank prints its own errors, because hosts may differ.
+// Ranks that `--ranks` started have the same arguments, files and variables. So rank 0 alone prints
+// what is wrong with these. Otherwise each rank prints its own errors, because hosts may differ.
 int complain_of_rank(const Status& status, int rank) {
   const bool said_by_rank_0 = is_usage(status) && rank != 0 && is_started_by_launcher();
   return said_by_rank_0 ? kExitUsage : complain(status);
@@ -147,8 +147,8 @@ void print_cost(const CommunicatorCost& cost) {
       static_cast<double>(cost.process.memory_bytes) / (1 << 20));
 }
 
-// Counts for the footer, as nccl-tests has it: halves of rows (out of place and in place), how many
-// of them had wrong results, and the sum of their bandwidths.
+// Counts for the footer, as in nccl-tests: the halves of rows (out of place and in place), the
+// halves that had wrong results, and the sum of the halves' bandwidths.
 struct Totals {
   int halves = 0;
   int halves_wrong = 0;

@@ -83,9 +83,9 @@ void open_as(int descriptor, int flags) {
   if (opened > descriptor) ::close(opened);
 }
 
-// Turns a forked process into a rank. become() asks the kernel to kill the rank when the
-// launcher's thread ends, and ends the rank if the launcher has ended already. It returns errno if
-// the program cannot be started, and otherwise does not return.
+// Turns a forked process into a rank. become() makes the kernel kill the rank when the launcher's
+// thread ends, and ends the rank if the launcher has ended already. become() returns errno if the
+// program cannot be started, and otherwise does not return.
 struct RankStart {
   const char* program;
   char* const* arguments;
@@ -172,7 +172,8 @@ class RankProcesses {
   }
   static bool is_running(pid_t pid) { return pid > 0; }
 
-  // Waits for a signal or a moment, then collects ended ranks and checks time limits.
+  // Waits for a signal, for at most kLookInterval. Then collects ended ranks and checks time
+  // limits.
   void look() {
     const int signal = signals_.next();
     if (signal == SIGINT || signal == SIGTERM) on_interrupt(signal);

@@ -1,4 +1,4 @@
-// leeway sim: runs a scenario in virtual time, and shows how training would do on such a network.
+// leeway sim: runs a scenario in virtual time, and shows how training would go on such a network.
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>

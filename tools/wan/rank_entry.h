@@ -18,7 +18,7 @@ struct RankEntry {
   int group = 0;                   // process group of all ranks
 };
 
-// Sets that variable for the children, and keeps the descriptors open over exec().
+// Sets the environment variable for child processes, and keeps the descriptors open over exec().
 void announce_ranks(const RankEntry& entry);
 
 // Returns nullopt if this process is the laboratory. In a rank it returns only if the program

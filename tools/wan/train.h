@@ -71,7 +71,7 @@ class Trains {
   }
 
  private:
-  // Most trains at a time: flows to one device within 0.1 ms.
+  // Limit on the trains at a time. One train is needed for each flow to a device within 0.1 ms.
   static constexpr std::size_t kTrains = 16;
 
   struct Train {

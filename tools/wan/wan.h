@@ -21,7 +21,7 @@ namespace leeway::lab {
 struct WanOptions {
   std::uint64_t seed = 1;
   Address first_address = 0;       // address of rank 0; the others follow
-  std::vector<PathMtu> path_mtus;  // if several apply, the last one counts
+  std::vector<PathMtu> path_mtus;  // if several apply, the last one is used
   bool tell_path_mtu = false;      // tells senders by ICMP; otherwise the path is a black hole
 };
 
@@ -33,8 +33,8 @@ class PacketSink {
   virtual void deliver(Instant due, std::uint32_t rank, ByteSpan packet, bool damaged) = 0;
 };
 
-// Packets in and out, and those that the laboratory refused. Losses on links are counted by the
-// links.
+// Numbers of packets in and out, and of packets that the laboratory refused. Losses on links are
+// not among them: LinkReport has these.
 struct WanCounters {
   std::uint64_t taken = 0;  // packets taken from a device
   std::uint64_t taken_bytes = 0;

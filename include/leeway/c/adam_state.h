@@ -1,4 +1,4 @@
-// C: encodes the two moments of Adam in one byte an element. The rules are those of
+// C: encodes the two moments of Adam, each element in one byte. The rules are those of
 // leeway/adam_state.h.
 #ifndef LEEWAY_C_ADAM_STATE_H
 #define LEEWAY_C_ADAM_STATE_H

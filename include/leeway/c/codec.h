@@ -29,7 +29,7 @@ enum {
   LEEWAY_CODEC_NVFP4_TE = 14,       // 4.5, with TransformerEngine's order of operations
   LEEWAY_CODEC_LUQ = 15,            // 4 for each draw
   LEEWAY_CODEC_INT8 = 16,           // 8
-  // `kept` of every `group` elements as E4M3, plus a bitmap of one bit per element.
+  // Sends `kept` of every `group` elements as E4M3, plus a bitmap of one bit per element.
   LEEWAY_CODEC_SPARSE = 17,
   LEEWAY_CODEC_AUTOMATIC = 18  // 4.5 to 16, chosen from statistics of the gradients
 };

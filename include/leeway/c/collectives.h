@@ -16,7 +16,8 @@
 extern "C" {
 #endif
 
-// output becomes the reduction of all ranks' inputs. Both may be the same memory.
+// The output becomes the reduction of all ranks' inputs. `input` and `output` may be the same
+// memory.
 LEEWAY_C_EXPORT leeway_status leeway_all_reduce(leeway_communicator* communicator,
                                                 leeway_const_tensor input, leeway_tensor output,
                                                 const leeway_collective_options* options,
@@ -27,8 +28,8 @@ LEEWAY_C_EXPORT leeway_status leeway_all_reduce_async(leeway_communicator* commu
                                                       const leeway_collective_options* options,
                                                       leeway_work** work);
 
-// Rank i receives the reduction of block i; input.count == size * output.count. To work in place,
-// output is this rank's own block of input.
+// Rank i receives the reduction of block i; with n ranks, input.count == n * output.count. To work
+// in place, output is this rank's own block of input.
 LEEWAY_C_EXPORT leeway_status leeway_reduce_scatter(leeway_communicator* communicator,
                                                     leeway_const_tensor input, leeway_tensor output,
                                                     const leeway_collective_options* options,
@@ -48,8 +49,8 @@ LEEWAY_C_EXPORT leeway_status leeway_reduce_scatter_uneven_async(
     leeway_communicator* communicator, leeway_const_tensor input, leeway_blocks blocks,
     leeway_tensor output, const leeway_collective_options* options, leeway_work** work);
 
-// Block i of output comes from rank i; output.count == size * input.count. Delivery must be exact.
-// To work in place, input is this rank's own block of output.
+// Block i of output comes from rank i; with n ranks, output.count == n * input.count. Delivery must
+// be exact. To work in place, input is this rank's own block of output.
 LEEWAY_C_EXPORT leeway_status leeway_all_gather(leeway_communicator* communicator,
                                                 leeway_const_tensor input, leeway_tensor output,
                                                 const leeway_collective_options* options,
@@ -138,7 +139,8 @@ LEEWAY_C_EXPORT leeway_status leeway_all_to_all_uneven_async(
     leeway_tensor output, leeway_blocks output_blocks, const leeway_collective_options* options,
     leeway_work** work);
 
-// A send is matched with a receive of the same pair of ranks and the same tag, in order of issue.
+// A send is matched with a receive of the same ordered pair of ranks and the same tag, in order of
+// issue.
 LEEWAY_C_EXPORT leeway_status leeway_send(leeway_communicator* communicator,
                                           leeway_const_tensor input, leeway_rank peer,
                                           const leeway_collective_options* options,
@@ -148,8 +150,8 @@ LEEWAY_C_EXPORT leeway_status leeway_send_async(leeway_communicator* communicato
                                                 const leeway_collective_options* options,
                                                 leeway_work** work);
 
-// output.count is the most elements that the receive takes; leeway_report_message() says how many
-// came. The peer may be LEEWAY_ANY_RANK.
+// Receives at most output.count elements; leeway_report_message() gives the number that came. The
+// peer may be LEEWAY_ANY_RANK.
 LEEWAY_C_EXPORT leeway_status leeway_recv(leeway_communicator* communicator, leeway_tensor output,
                                           leeway_rank peer,
                                           const leeway_collective_options* options,
@@ -194,8 +196,8 @@ LEEWAY_C_EXPORT leeway_status leeway_exchange_async(leeway_communicator* communi
                                                     const leeway_collective_options* options,
                                                     leeway_work** work);
 
-// Returns when all ranks have called leeway_barrier(). `deadline_ns` counts from the call and may
-// be LEEWAY_NO_DEADLINE.
+// Returns when all ranks have called leeway_barrier(). `deadline_ns` is measured from the call and
+// may be LEEWAY_NO_DEADLINE.
 LEEWAY_C_EXPORT leeway_status leeway_barrier(leeway_communicator* communicator, int64_t deadline_ns,
                                              leeway_report* report);
 LEEWAY_C_EXPORT leeway_status leeway_barrier_async(leeway_communicator* communicator,

@@ -110,7 +110,8 @@ typedef struct leeway_compute_statistics {
         0.0                                                                                      \
   }
 
-// Makes a budget. Collective: waits for all ranks. LEEWAY_MISMATCH: options differ between ranks.
+// Makes a budget. All ranks must call it, and each waits for all others. Returns LEEWAY_MISMATCH if
+// options differ between ranks.
 LEEWAY_C_EXPORT leeway_status leeway_compute_budget_create(
     leeway_communicator* communicator, const leeway_compute_budget_options* options,
     leeway_compute_budget** budget);
@@ -121,19 +122,19 @@ LEEWAY_C_EXPORT int32_t leeway_compute_budget_next_micro_batch(leeway_compute_bu
 // Call it between forward and backward. Returns 1 if the step is over and the current micro-batch
 // does not count, or if `budget` is NULL; else 0.
 LEEWAY_C_EXPORT int32_t leeway_compute_budget_should_stop(leeway_compute_budget* budget);
-// Returns leeway_collective_options.weight for the step's gradient. 0 for NULL, like the getters
-// below.
+// Returns leeway_collective_options.weight for the step's gradient. Returns 0 for NULL, as the
+// getters below do.
 LEEWAY_C_EXPORT double leeway_compute_budget_weight(const leeway_compute_budget* budget);
 // Micro-batches completed in the step.
 LEEWAY_C_EXPORT uint32_t leeway_compute_budget_completed(const leeway_compute_budget* budget);
-// Number of the micro-batch that next_micro_batch() asked for last.
+// Number, in this rank's order of data, of the micro-batch that next_micro_batch() asked for last.
 LEEWAY_C_EXPORT uint64_t leeway_compute_budget_micro_batch(const leeway_compute_budget* budget);
-// Gives the micro-batches planned for the step and not completed: number of the first, and count.
-// Both pointers may be NULL.
+// Gives the micro-batches planned for the step and not completed, as the number of the first and
+// their count. Both pointers may be NULL.
 LEEWAY_C_EXPORT leeway_status leeway_compute_budget_dropped(const leeway_compute_budget* budget,
                                                             uint64_t* first, uint64_t* count);
-// Returns how many steps are still to run: `steps_planned` less the steps that ended, plus those
-// that make up for drops.
+// Returns how many steps are still to run: `steps_planned` less the steps that ended, plus the
+// steps that make up for drops.
 LEEWAY_C_EXPORT uint64_t leeway_compute_budget_steps_due(const leeway_compute_budget* budget,
                                                          uint64_t steps_planned);
 // The threshold in force; LEEWAY_NO_DEADLINE if none.
@@ -147,7 +148,7 @@ LEEWAY_C_EXPORT leeway_status leeway_compute_budget_statistics(const leeway_comp
 // Returns the error of the last exchange that failed, or an error if the threshold is shorter than
 // every micro-batch; otherwise LEEWAY_OK.
 LEEWAY_C_EXPORT leeway_status leeway_compute_budget_explain(const leeway_compute_budget* budget);
-// Collective: brings the global counts up to date. Call it between steps.
+// Brings the global counts up to date. All ranks must call it, between steps.
 LEEWAY_C_EXPORT leeway_status leeway_compute_budget_synchronize(leeway_compute_budget* budget);
 
 #ifdef __cplusplus

@@ -13,7 +13,7 @@ extern "C" {
 // The late contributions of one float tensor. For one thread at a time.
 typedef struct leeway_late_work leeway_late_work;
 
-// Counts since creation. A contribution to the shard of one owner counts as one.
+// Counts since creation. Their unit is one rank's contribution to the shard of one owner.
 typedef struct leeway_late_work_statistics {
   size_t size;                // bytes of this struct
   uint64_t missed;            // contributions that their owner did not use
@@ -26,7 +26,7 @@ typedef struct leeway_late_work_statistics {
 #define LEEWAY_LATE_WORK_STATISTICS_INIT \
   { sizeof(leeway_late_work_statistics), 0, 0, 0, 0, 0.0 }
 
-// Makes an object for a tensor of `count` elements.
+// Makes a leeway_late_work for a tensor of `count` float elements.
 LEEWAY_C_EXPORT leeway_status leeway_late_work_create(size_t count, leeway_late_work** late);
 // Frees the handle.
 LEEWAY_C_EXPORT void leeway_late_work_free(leeway_late_work* late);

@@ -1,5 +1,5 @@
-// C: the caller's choices, for a communicator and for each call. The members have the meaning and
-// the range of those of leeway::Options and leeway::CollectiveOptions (leeway/options.h).
+// C: the caller's choices, for a communicator and for each call. Each member has the meaning and
+// the range of its namesake in leeway::Options or leeway::CollectiveOptions (leeway/options.h).
 #ifndef LEEWAY_C_OPTIONS_H
 #define LEEWAY_C_OPTIONS_H
 
@@ -26,7 +26,7 @@ enum {
   LEEWAY_TRANSPORT_MIXED = 7       // memory to ranks of the same host, udp to others
 };
 
-// The name, such as "udp"; "unknown" for any other number. Never NULL, valid for ever.
+// Returns the name, such as "udp", or "unknown" for any other number. Never NULL, valid for ever.
 LEEWAY_C_EXPORT const char* leeway_transport_name(leeway_transport transport);
 
 // Congestion control: how the datagrams that a process sends are paced.
@@ -41,7 +41,7 @@ enum {
   LEEWAY_CONGESTION_FABRIC = 5      // short queues, for a network of one's own; experimental
 };
 
-// The name, such as "wan"; "unknown" for any other number. Never NULL, valid for ever.
+// Returns the name, such as "wan", or "unknown" for any other number. Never NULL, valid for ever.
 LEEWAY_C_EXPORT const char* leeway_congestion_control_name(leeway_congestion_control control);
 
 // Options of one communicator. Strings are copied at the call; NULL means the empty string.

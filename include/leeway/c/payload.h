@@ -1,5 +1,6 @@
 // C: payload sources and sinks, for a call whose elements are encoded, summed and decoded
-// elsewhere. leeway/payload.h says how such a call goes, for which calls, and on which threads.
+// elsewhere. leeway/payload.h explains how such a call proceeds, which calls can be made so, and on
+// which threads callbacks run.
 #ifndef LEEWAY_C_PAYLOAD_H
 #define LEEWAY_C_PAYLOAD_H
 
@@ -73,10 +74,11 @@ typedef struct leeway_payload_source {
 typedef struct leeway_payload_sink {
   size_t size;  // bytes of this struct
   void* user;   // first argument of each callback
-  // Gives the memory in which payload lands: leeway_payload_landing_bytes() or more.
+  // Gives the memory into which payload is received: leeway_payload_landing_bytes() bytes or more.
   leeway_status (*landing)(void* user, const leeway_payload_layout* layout, void** memory,
                            size_t* bytes);
-  // Hands over a chunk with `count` contributions, in order of rank. All are valid during the call.
+  // Hands over a chunk with `count` contributions, in order of rank. Its pointers are valid during
+  // the call.
   void (*take)(void* user, const leeway_payload_chunk* chunk,
                const leeway_payload_contributions* contributions, size_t count);
   // Returns a number other than 0 once the sink is done with the chunk.
@@ -86,7 +88,7 @@ typedef struct leeway_payload_sink {
 #define LEEWAY_PAYLOAD_SINK_INIT \
   { sizeof(leeway_payload_sink), NULL, NULL, NULL, NULL }
 
-// Properties of a half of a call that all its blocks share, and some of the whole call.
+// Properties that all blocks of one half of a call share, and some properties of the whole call.
 typedef struct leeway_payload_half_info {
   size_t size;               // bytes of this struct
   leeway_rank rank;          // this rank; keys the random bits of its encoding
@@ -125,7 +127,8 @@ LEEWAY_C_EXPORT leeway_status leeway_payload_layout_copy(const leeway_payload_la
                                                          leeway_payload_layout** copy);
 // Frees a copy.
 LEEWAY_C_EXPORT void leeway_payload_layout_free(leeway_payload_layout* copy);
-// Gives the properties of a half, and its codec without automatic settings. `codec` may be NULL.
+// Gives the properties of a half, and its codec, in which no setting is automatic. `codec` may be
+// NULL.
 LEEWAY_C_EXPORT leeway_status leeway_payload_half_get(const leeway_payload_layout* layout,
                                                       leeway_payload_half half,
                                                       leeway_payload_half_info* info,
@@ -138,7 +141,7 @@ LEEWAY_C_EXPORT leeway_status leeway_payload_block_at(const leeway_payload_layou
 LEEWAY_C_EXPORT leeway_status leeway_payload_chunk_at(const leeway_payload_layout* layout,
                                                       leeway_payload_half half, leeway_rank owner,
                                                       uint32_t index, leeway_payload_chunk* chunk);
-// Least number of bytes of landing memory; 0 for NULL.
+// Minimum size of the landing memory in bytes; 0 for NULL.
 LEEWAY_C_EXPORT size_t leeway_payload_landing_bytes(const leeway_payload_layout* layout);
 // Gives contribution `index`, 0 .. count - 1.
 LEEWAY_C_EXPORT leeway_status

@@ -9,24 +9,24 @@ extern "C" {
 #endif
 
 // A store, for leeway_options.store. Its functions may be called from several threads. A
-// communicator keeps the parts of it that it needs, so the handle may be freed at any time.
+// communicator keeps the parts of the store that it needs, so the handle may be freed at any time.
 typedef struct leeway_rendezvous leeway_rendezvous;
 
-// Where a get callback puts its value, by leeway_value_set().
+// The place into which a get callback puts its value, by leeway_value_set().
 typedef struct leeway_value leeway_value;
-// Copies the value. If a callback calls it several times, the last call counts.
+// Copies the value. If a callback calls this function several times, the last value is used.
 LEEWAY_C_EXPORT leeway_status leeway_value_set(leeway_value* value, const void* data, size_t bytes);
 
-// A store of the caller's, with the promises of leeway::Rendezvous (leeway/rendezvous.h). Callbacks
-// may come from several threads at once, also after leeway_rendezvous_free() while a communicator
-// is being made. They return LEEWAY_OK or an error code, to which leeway_fail() adds a text. Keys
-// have at most 240 bytes.
+// Callbacks that make a store of the caller's own, with the promises of leeway::Rendezvous
+// (leeway/rendezvous.h). They may be called from several threads at once, also after
+// leeway_rendezvous_free() while a communicator is being made. They return LEEWAY_OK or an error
+// code, to which leeway_fail() adds a text. Keys have at most 240 bytes.
 typedef struct leeway_store_callbacks {
   size_t size;  // bytes of this struct
   void* user;   // first argument of each callback
-  // Stores the value, in 30 s at most. A second put of a key replaces the value.
+  // Stores the value within 30 s. A second put of a key replaces the value.
   leeway_status (*put)(void* user, const char* key, const void* data, size_t bytes);
-  // Passes the value to leeway_value_set() as soon as there is one. Waits `patience_ns` at most;
+  // Passes the value to leeway_value_set() as soon as there is one. Waits at most `patience_ns`;
   // with 0 or less it looks once. Returns LEEWAY_DEADLINE_EXCEEDED if the key is not there.
   leeway_status (*get)(void* user, const char* key, int64_t patience_ns, leeway_value* value);
   // Forgets a key. May be NULL; keys then stay.
@@ -43,7 +43,7 @@ typedef struct leeway_store_callbacks {
 LEEWAY_C_EXPORT leeway_status leeway_rendezvous_create(const leeway_store_callbacks* callbacks,
                                                        leeway_rendezvous** store);
 // Starts a TCP server at "host:port", "[v6]:port" or ":port". It runs until the handle is freed and
-// no communicator needs it. With port 0 the system chooses one.
+// no communicator needs it. With port 0 the system chooses a port.
 LEEWAY_C_EXPORT leeway_status leeway_rendezvous_serve_tcp(const char* address,
                                                           leeway_rendezvous** store);
 // Makes a client of the TCP server at "host:port". The server may start later.
@@ -70,21 +70,21 @@ LEEWAY_C_EXPORT leeway_status leeway_rendezvous_serve_tcp_secure(
 // Makes a client of a server that leeway_rendezvous_serve_tcp_secure() started.
 LEEWAY_C_EXPORT leeway_status leeway_rendezvous_connect_tcp_secure(
     const char* address, const leeway_tcp_security* security, leeway_rendezvous** store);
-// Makes a store of a folder that all ranks see.
+// Makes a store in a folder that all ranks can reach.
 LEEWAY_C_EXPORT leeway_status leeway_rendezvous_in_folder(const char* folder,
                                                           leeway_rendezvous** store);
 // Makes a store in the memory of this process, for ranks that are threads.
 LEEWAY_C_EXPORT leeway_status leeway_rendezvous_in_process(leeway_rendezvous** store);
 
-// The "host:port" of a TCP store, to connect to. Empty for other stores. Valid until the handle is
-// freed.
+// Returns the "host:port" to which clients of a TCP store connect, or "" for other stores. Valid
+// until the handle is freed.
 LEEWAY_C_EXPORT const char* leeway_rendezvous_address(const leeway_rendezvous* store);
 // Stores a value.
 LEEWAY_C_EXPORT leeway_status leeway_rendezvous_put(leeway_rendezvous* store, const char* key,
                                                     const void* data, size_t bytes);
 // Copies the value into `data`, which has `capacity` bytes, and gives its length in `bytes`. Waits
-// like the get callback. LEEWAY_RESOURCE_EXHAUSTED: the value is longer than `capacity`; `data` is
-// not changed.
+// like the get callback. If the value is longer than `capacity`, returns LEEWAY_RESOURCE_EXHAUSTED
+// and does not change `data`.
 LEEWAY_C_EXPORT leeway_status leeway_rendezvous_get(leeway_rendezvous* store, const char* key,
                                                     int64_t patience_ns, void* data,
                                                     size_t capacity, size_t* bytes);

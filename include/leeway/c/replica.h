@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-// A full copy of the parameters, of which this rank owns one shard. For one thread at a time. All
+// A full copy of the parameters; this rank owns one shard of them. For one thread at a time. All
 // ranks must make the same calls in the same order. The communicator must outlive the replica.
 typedef struct leeway_replica leeway_replica;
 
@@ -48,8 +48,8 @@ typedef struct leeway_drift_report {
 #define LEEWAY_DRIFT_REPORT_INIT \
   { sizeof(leeway_drift_report), 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0 }
 
-// Makes a replica of `parameters`, which must stay valid. They must hold the same values on all
-// ranks; otherwise call leeway_replica_synchronize() first.
+// Makes a replica of `parameters`, which must stay valid. If their values are not equal on all
+// ranks, call leeway_replica_synchronize() first.
 LEEWAY_C_EXPORT leeway_status leeway_replica_create(leeway_communicator* communicator,
                                                     float* parameters, size_t count,
                                                     const leeway_replica_options* options,
@@ -60,22 +60,23 @@ LEEWAY_C_EXPORT void leeway_replica_free(leeway_replica* replica);
 // and the values for the optimizer to update, valid for the life of the handle.
 LEEWAY_C_EXPORT leeway_status leeway_replica_owned(leeway_replica* replica, size_t* offset,
                                                    size_t* count, float** values);
-// Reduces `gradient`, whose `count` is that of the parameters. On return its owned range holds the
-// reduction.
+// Reduces `gradient`, which has as many elements as the parameters. On return the range of it that
+// this rank owns holds the reduction.
 LEEWAY_C_EXPORT leeway_status
 leeway_replica_reduce_gradients(leeway_replica* replica, float* gradient, size_t count,
                                 const leeway_collective_options* options, leeway_report* report);
 // Sends the owned shard and receives the others' shards.
 LEEWAY_C_EXPORT leeway_status leeway_replica_broadcast_parameters(leeway_replica* replica,
                                                                   leeway_report* report);
-// Exact: makes all replicas equal to the owners' values.
+// Makes all replicas equal to the owners' values, with exact delivery.
 LEEWAY_C_EXPORT leeway_status leeway_replica_synchronize(leeway_replica* replica,
                                                          leeway_report* report);
 // Gives the distance of the replicas, measured and predicted.
 LEEWAY_C_EXPORT leeway_status leeway_replica_drift(const leeway_replica* replica,
                                                    leeway_drift_report* drift);
-// Gives a histogram: bins[a] counts each block once for each step at age a; the last bin counts
-// higher ages, too. Copies `capacity` bins at most; `count` is the number of bins that there are.
+// Gives a histogram of ages: bins[a] is the number of steps that blocks spent at age a, summed over
+// blocks. The last bin includes all higher ages. Copies `capacity` bins at most; `count` is the
+// number of bins that there are.
 LEEWAY_C_EXPORT leeway_status leeway_replica_ages(const leeway_replica* replica, uint64_t* bins,
                                                   size_t capacity, size_t* count);
 

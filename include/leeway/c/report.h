@@ -1,4 +1,4 @@
-// C: the report of a completed call. The members have the meaning of those of
+// C: the report of a completed call. Each member has the meaning of its namesake in
 // leeway::CollectiveReport (leeway/report.h).
 #ifndef LEEWAY_C_REPORT_H
 #define LEEWAY_C_REPORT_H
@@ -9,10 +9,10 @@
 extern "C" {
 #endif
 
-// Holds one report and can be reused. A call that fails leaves it as it was.
+// Holds one report and can be reused. A call that fails does not change it.
 typedef struct leeway_report leeway_report;
 
-// Figures of an operation as this rank saw it. None tells what other ranks received.
+// Figures of an operation as this rank saw it. No figure says what other ranks received.
 typedef struct leeway_report_summary {
   size_t size;                // bytes of this struct
   uint64_t sequence;          // number of the operation on its communicator
@@ -99,7 +99,7 @@ LEEWAY_C_EXPORT leeway_status leeway_report_peer(const leeway_report* report, si
 // Gives the report of message `index`, 0 .. message_count - 1, in the caller's order.
 LEEWAY_C_EXPORT leeway_status leeway_report_message(const leeway_report* report, size_t index,
                                                     leeway_message_report* message);
-// Gives the codec of the reduce half, or of the only half. For `automatic` it is the one chosen.
+// Gives the codec of the reduce half, or of the only half. For `automatic` it is the codec chosen.
 LEEWAY_C_EXPORT leeway_status leeway_report_codec(const leeway_report* report,
                                                   leeway_codec_options* codec);
 // Gives histogram[k], the number of packets with exactly k contributors, k = 0 .. ranks. Copies

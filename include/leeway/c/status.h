@@ -28,12 +28,12 @@ enum {
   LEEWAY_INTERNAL = 9             // a defect of Leeway
 };
 
-// The name, such as "deadline_exceeded"; "unknown" for any other number. Never NULL, valid for
-// ever.
+// Returns the name, such as "deadline_exceeded", or "unknown" for any other number. Never NULL,
+// valid for ever.
 LEEWAY_C_EXPORT const char* leeway_status_name(leeway_status status);
 
 // One line about this thread's last call that failed: what went wrong, where, and what to do. Empty
-// if none failed. Valid until this thread's next call that fails. Never NULL.
+// if no call has failed. Valid until this thread's next call that fails. Never NULL.
 LEEWAY_C_EXPORT const char* leeway_last_error(void);
 
 // For callbacks that fail: sets the text of leeway_last_error() on this thread and returns

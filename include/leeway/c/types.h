@@ -37,8 +37,8 @@ enum {
 
 // Bytes of one element; 0 for a number that is no type.
 LEEWAY_C_EXPORT size_t leeway_data_type_bytes(leeway_data_type type);
-// The name as nccl-tests spells it, such as "float"; "unknown" for any other number. Never NULL,
-// valid for ever.
+// Returns the name as nccl-tests spells it, such as "float", or "unknown" for any other number.
+// Never NULL, valid for ever.
 LEEWAY_C_EXPORT const char* leeway_data_type_name(leeway_data_type type);
 
 // Contiguous elements to read, never owned.

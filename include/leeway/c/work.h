@@ -30,11 +30,11 @@ LEEWAY_C_EXPORT leeway_status leeway_work_wait(leeway_work* work, leeway_report*
 // that finds it done.
 LEEWAY_C_EXPORT leeway_status leeway_work_on_done(leeway_work* work, leeway_done_callback callback,
                                                   void* user);
-// Drives progress until all are done. Returns the first error, in the order of `works`. Entries
-// that are NULL are skipped.
+// Drives progress until all `works` are done. Returns the first error, in the order of `works`.
+// Entries that are NULL are skipped.
 LEEWAY_C_EXPORT leeway_status leeway_work_wait_all(leeway_work* const* works, size_t count);
-// Drives progress until one is done, and gives its index: the lowest if several are done, `count`
-// if all entries are NULL.
+// Drives progress until one of `works` is done, and gives its index: the lowest if several are
+// done, `count` if all entries are NULL.
 LEEWAY_C_EXPORT leeway_status leeway_work_wait_any(leeway_work* const* works, size_t count,
                                                    size_t* index);
 // Frees the handle, but does not end the operation: its buffers must stay until it is done.

@@ -1,4 +1,4 @@
-// The operations: each C function calls its counterpart in leeway::Communicator.
+// C functions for operations. Each calls its counterpart in leeway::Communicator.
 #include "leeway/c/collectives.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ using namespace leeway::c_abi;
 
 namespace {
 
-// A view of memory that an operation uses. NULL is an error unless the tensor is empty or not used.
+// Returns a view of `tensor`. A NULL pointer is an error, unless the tensor is empty or not `used`.
 template <typename View, typename Tensor>
 Result<View> view_of(const char* name, const Tensor& tensor, bool used = true) {
   const auto type = data_type_of(tensor.dtype);
@@ -25,8 +25,8 @@ Result<View> view_of(const char* name, const Tensor& tensor, bool used = true) {
   return View(tensor.data, tensor.count, *type);
 }
 
-// Returns the blocks in C++ form: one count for each rank, and one displacement for each if there
-// are any.
+// Returns the blocks in C++ form: one count for each rank, and one displacement for each rank
+// unless `blocks.displacements` is NULL.
 Result<Blocks> view_of(const leeway_blocks& blocks, const Communicator& communicator) {
   if (blocks.counts == nullptr)
     return Status::error(StatusCode::kInvalidArgument, "leeway_blocks.counts is NULL");
@@ -42,7 +42,7 @@ bool touches_tensors(const CollectiveOptions& how) {
   return how.source == nullptr && how.sink == nullptr;
 }
 
-// Calls `start` with views of both tensors. Returns an error if a tensor has none.
+// Calls `start` with views of `input` and `output`. Returns an error if view_of() gives one.
 template <typename Start>
 Result<Work> with_views(const CollectiveOptions& how, const leeway_const_tensor& input,
                         const leeway_tensor& output, Start&& start, bool input_used = true,
@@ -54,7 +54,7 @@ Result<Work> with_views(const CollectiveOptions& how, const leeway_const_tensor&
   return start(*from, *to);
 }
 
-// Collectives take a number, even if they are refused (counted()). Messages have none.
+// A collective takes a number even if it is refused (counted()). Messages take none.
 enum class Kind : std::uint8_t { collective, message };
 
 // Starts an operation: `start` makes its Work from the communicator, the options and the

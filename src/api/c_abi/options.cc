@@ -64,7 +64,7 @@ Result<Scalar> scalar_of(const leeway_scalar* given) {
   }
 }
 
-// A span of the caller's memory, which may be NULL if `count` is 0.
+// Returns a span of the caller's memory at `data`, which may be NULL if `count` is 0.
 template <typename T>
 Result<std::span<T>> span_of(const char* name, T* data, std::size_t count) {
   if (data != nullptr) return std::span<T>(data, count);
@@ -104,7 +104,7 @@ std::string text_of(const FaultOptions& faults) {
   return all;
 }
 
-// Owner of the strings that leeway_options_from_environment() hands out, for this thread.
+// Owns the strings that leeway_options_from_environment() hands out, for this thread.
 struct EnvironmentTexts {
   Options options;
   std::string faults;

@@ -8,8 +8,8 @@
 
 namespace leeway::c_abi {
 
-// Converts a number to an enum class whose `count` values count from 0. The error of another number
-// begins with `what`.
+// Converts a number to an enum class with the values 0 to `count` - 1. For another number the
+// error's text begins with `what`.
 template <typename Enum>
 Result<Enum> enum_of(const char* what, std::int32_t number, int count) {
   if (number >= 0 && number < count) return static_cast<Enum>(number);
@@ -25,12 +25,12 @@ inline Duration duration_of(std::int64_t ns) {
   return Duration(ns);
 }
 
-// Read options; a null pointer gives the defaults.
+// codec_of() and options_of() read the caller's struct; a null pointer gives the defaults.
 Result<CodecOptions> codec_of(const leeway_codec_options* given);
 leeway_codec_options codec_struct(const CodecOptions& options);
 Result<Options> options_of(const leeway_options* given);
 
-// Options of a call, with the objects that must live until it is done.
+// Options of a call, with the objects that must live until the call is done.
 struct Call {
   CollectiveOptions options;
   std::shared_ptr<PayloadSource> source;  // may be null, like sink

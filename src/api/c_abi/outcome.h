@@ -9,11 +9,11 @@
 
 namespace leeway::c_abi {
 
-// Stores the text of a failure for this thread, and returns its code.
+// Returns the code of `status`. Keeps the text of a failure for this thread's leeway_last_error().
 leeway_status settle(const Status& status);
 
-// Makes a Status of the code that a callback of the program returned, and of the text that the
-// callback left by leeway_fail().
+// Returns a Status with the code that a callback of the program returned, and with the text that
+// the callback left by leeway_fail().
 Status status_of(leeway_status code, const char* callback);
 
 // Runs `body`, the body of the C function `function`. Exceptions become status codes.
@@ -30,7 +30,7 @@ leeway_status guarded(const char* function, Body&& body) noexcept {
   }
 }
 
-// Returns kInvalidArgument with the argument's name if it is null.
+// Returns kInvalidArgument, with the argument's `name`, if `argument` is null.
 inline Status must_be_there(const char* function, const char* name, const void* argument) {
   if (argument != nullptr) return Status();
   return Status::error(StatusCode::kInvalidArgument, "%s: %s is NULL", function, name);
@@ -51,7 +51,7 @@ Status clear(const char* function, const char* name, Handle** out) {
   return Status();
 }
 
-// Returns kInvalidArgument if there is no element of that index.
+// Returns kInvalidArgument if `index` is not below `count`.
 inline Status check_index(const char* function, std::size_t index, std::size_t count) {
   if (index < count) return Status();
   return Status::error(StatusCode::kInvalidArgument, "%s: index %zu, and there are %zu", function,
@@ -60,7 +60,7 @@ inline Status check_index(const char* function, std::size_t index, std::size_t c
 
 }  // namespace leeway::c_abi
 
-// Returns from a body with the first Status that is not ok.
+// Evaluates a Status in the body of a function. If it is not ok, the function returns it.
 #define LEEWAY_C_TRY(...)                                        \
   do {                                                           \
     if (Status tried = (__VA_ARGS__); !tried.ok()) return tried; \

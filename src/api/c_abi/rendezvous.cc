@@ -71,7 +71,7 @@ Status hand_out(std::shared_ptr<Store> made, leeway_rendezvous** store) {
   return Status();
 }
 
-// Calls `make` with a TCP address, and hands out the store that it returns.
+// Hands out the TCP store that `make` returns. Returns an error if `address` is NULL.
 template <typename Make>
 leeway_status tcp_store(const char* function, const char* address, leeway_rendezvous** store,
                         Make&& make) {

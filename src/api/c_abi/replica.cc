@@ -95,7 +95,8 @@ leeway_status leeway_replica_reduce_gradients(leeway_replica* replica, float* gr
     const auto read = call_of(options);
     Status status = must_be_there(name, "gradient", gradient, count);
     if (status.ok() && !read.ok()) status = read.status();
-    if (!status.ok()) {  // a gradient of the wrong size is refused, and takes its place
+    // A gradient of the wrong size is refused, too, and takes the place of the refused call.
+    if (!status.ok()) {
       (void)replica->value->reduce_gradients({}, {});
       return status;
     }

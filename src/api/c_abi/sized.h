@@ -10,8 +10,8 @@
 
 namespace leeway::c_abi {
 
-// Largest struct. All versions of all structs are whole words and far smaller than this, so a
-// program that gives any other size has not set it.
+// Limit on the size of a struct in bytes. Every version of every struct consists of whole words and
+// is far smaller than this. So a program that gives any other size has not set it.
 inline constexpr std::size_t kStructBytesMax = 4096;
 
 inline Status check_size(const char* name, std::size_t size) {
@@ -23,8 +23,8 @@ inline Status check_size(const char* name, std::size_t size) {
 }
 
 // Returns the caller's struct in this library's version. Members that a shorter struct lacks stay
-// as in `defaults`. Returns kInvalidArgument if a longer one sets something that this library does
-// not know.
+// as in `defaults`. Returns kInvalidArgument if a longer struct sets a member that this library
+// does not know.
 template <typename T>
 Result<T> read_sized(const char* name, const T* given, const T& defaults) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % sizeof(std::size_t) == 0);
@@ -45,7 +45,7 @@ Result<T> read_sized(const char* name, const T* given, const T& defaults) {
   return read;
 }
 
-// Fills the caller's struct up to its size.
+// Writes `value` into the caller's struct `out`, up to the size that the struct states.
 template <typename T>
 Status write_sized(const char* name, const T& value, T* out) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % sizeof(std::size_t) == 0);

@@ -69,7 +69,7 @@ void Channels::go_near(std::shared_ptr<NearRoute> near) {
   routes_.insert(routes_.begin(), near_.get());
 }
 
-// A call with wrong arguments goes to the last route, which tells peers that it is refused.
+// A call with wrong arguments goes to the last route, which tells peers that the call is refused.
 Route& Channels::route_of(const collective::OperationSpec& spec, std::size_t first) const {
   for (std::size_t i = first; i + 1 < routes_.size() && !forked(); ++i) {
     if (!routes_[i]->takes(spec)) continue;
@@ -138,7 +138,8 @@ std::unique_ptr<Channel> Lineage::derive(const Parent& parent, const Options& op
   config.epoch = epoch;
   config.names.assign(names.begin(), names.end());
   config.seed = keyed_hash(parent.config.seed, epoch, 0, 0, 0);
-  // Some of the ranks use no multicast, because all other ranks would receive it, too.
+  // A communicator of only some of the ranks uses no multicast, because all others would receive
+  // it, too.
   config.multicast &= config.size == parent.config.size;
   return open_channel(options, parent.driver, config, std::move(slots));
 }
@@ -232,7 +233,7 @@ Result<std::shared_ptr<driving::Driver>> make_driver(const Options& options, Tra
     transport = with_memory(std::move(transport), layers.mixed);
     if (layers.mixed != nullptr) meet_by_memory(*group, self, slots, *layers.mixed);
   }
-  // Further lanes send within the share of lane 0.
+  // Further lanes have no congestion control of their own: they send within the share of lane 0.
   const congestion::Settings congestion = lane == 0 ? settings_of(options) : congestion::Settings();
   if (!options.faults.any()) {
     return driving::Driver::start(kind, observe::traced(std::move(transport), options), congestion,

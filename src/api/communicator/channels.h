@@ -21,8 +21,8 @@ class Channels;
 class NearRoute;
 class SiteRoute;
 
-// Makes communicators of all or some ranks of an existing one, the parent. It may outlive the
-// parent.
+// Makes communicators of all or some ranks of an existing one, the parent. A Lineage may outlive
+// the parent.
 class Lineage {
  public:
   explicit Lineage(const Channels& parent);
@@ -92,8 +92,8 @@ class Channels {
   }
   std::shared_ptr<WorkState> start_past_memory(const collective::OperationSpec& spec,
                                                Channel::Place place);
-  // All ranks must call this, in the order of their calls. If they share no memory, returns
-  // ordinary memory.
+  // Returns memory that the other ranks can read, or ordinary memory if ranks share none. All ranks
+  // must call this function, at the same place in the order of their calls.
   Result<std::shared_ptr<near::Region>> allocate(std::size_t bytes);
 
   // keep_alone() keeps an object until this communicator has gone; keep(), until all communicators
@@ -101,8 +101,8 @@ class Channels {
   void keep_alone(std::shared_ptr<void> thing) { kept_alone_.push_back(std::move(thing)); }
   void keep(std::shared_ptr<void> thing) { kept_.push_back(std::move(thing)); }
 
-  // Returns how many times shrink() has made this group before. Only its members make a group, so
-  // all of them count alike.
+  // Returns how often shrink() was called before for this group of remaining ranks. Only members of
+  // the group make such calls, so all members get the same number.
   std::uint32_t count_shrink(std::uint64_t group);
 
   // As Communicator::notify_payload().
@@ -131,8 +131,8 @@ class Channels {
   Route& route_of(const collective::OperationSpec& spec, std::size_t first) const;
   std::size_t past_memory() const { return near_ == nullptr ? 0 : 1; }
   // Takes the next place in the order of collectives, for a route that leaves this to its caller.
-  // Returns nullopt for messages, and if there is only one route and lane: the channel then numbers
-  // the calls.
+  // Returns nullopt for messages. Also returns nullopt if there is only one route and lane, because
+  // the channel then numbers the calls.
   Channel::Place take_place(const collective::OperationSpec& spec);
 
   std::vector<std::shared_ptr<void>> kept_;
@@ -157,10 +157,10 @@ inline congestion::Settings settings_of(const Options& options) {
 std::size_t window_to(const Options& options, std::size_t receive_buffer_bytes, int size);
 
 // Makes a driver over a connected transport. Injected faults, if the options ask for any, lie
-// between the two, and know this process as slot `self`. The ranks of `group` are the transport's
-// slots. If the group has keys, the driver seals for it; it may share memory with ranks of this
-// host. Without a group the driver does neither. `lane`: each lane has its own keys for a pair of
-// processes.
+// between driver and transport, and know this process as slot `self`. The ranks of `group` are the
+// transport's slots. If the group has keys, the driver seals for it. The driver may share memory
+// with ranks of this host. Without a group the driver does neither. `lane`: each lane has its own
+// keys for a pair of processes.
 Result<std::shared_ptr<driving::Driver>> make_driver(const Options& options, TransportKind kind,
                                                      Rank self,
                                                      std::unique_ptr<DatagramTransport> transport,

@@ -76,8 +76,8 @@ struct ComputeBudget::Impl {
     return stop;
   }
 
-  // Handles the exchange that is due, then starts the step's clock. At that moment the wall time of
-  // a window ends.
+  // Handles the exchange that is due, then starts the step's clock. If a window of steps ends here,
+  // its wall time ends when this clock starts.
   bool begin_step() {
     const std::uint64_t step = gate.steps_begun();
     const Stage due = agreement ? agreement->due(step) : Stage::none;
@@ -99,7 +99,8 @@ struct ComputeBudget::Impl {
         communicator.all_reduce_async(values, exact_options(op, options.exchange_deadline)));
   }
 
-  // Takes the results. Rarely waits, because the exchange began some steps ago.
+  // Takes the results of the exchange and returns true if it succeeded. Rarely waits, because the
+  // exchange began some steps ago.
   bool finish_exchange() {
     bool waited = false;
     Status problem;
@@ -175,8 +176,9 @@ MicroBatchRange ComputeBudget::dropped() const {
   return {micro_batch(), impl_->options.micro_batches - completed()};
 }
 
-// With compensation, steps_planned times planned/completed of all ranks so far are needed, rounded
-// up. Whole numbers make the result equal on all ranks.
+// With compensation, steps_planned * (completed + dropped) / completed steps are needed, rounded
+// up. The counts are micro-batches of all ranks so far. Integers make the result equal on all
+// ranks.
 std::uint64_t ComputeBudget::steps_due(std::uint64_t steps_planned) const {
   const ComputeCounts& global = impl_->global;
   std::uint64_t steps = steps_planned;
@@ -218,8 +220,8 @@ Status ComputeBudget::status() const {
 Status ComputeBudget::synchronize() {
   const CollectiveOptions exactly = exact_options(ReduceOp::sum, impl_->options.exchange_deadline);
   if (impl_->gate.in_step()) {
-    // The refused call takes its place by this all_reduce, which fails: the peers' calls then fail,
-    // too, and the next ones match.
+    // This all_reduce fails on purpose and takes the place of the refused call. So the peers' calls
+    // fail, too, and the next calls match again.
     (void)impl_->communicator.all_reduce(TensorView(nullptr, 1, DataType::f64), exactly);
     return refused(impl_->communicator.rank(),
                    "synchronize() within a step; call it when next_micro_batch() said no");

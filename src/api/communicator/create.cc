@@ -158,8 +158,8 @@ Result<std::shared_ptr<const keys::Secrets>> read_secrets(const Options& options
   return keys::read_credentials(rendezvous::credentials_of(options));
 }
 
-// Returns the identity of the endpoint of `seat`, or one for this communicator alone. Returns null
-// without a secret.
+// Returns the identity of the endpoint of `seat`. Without a seat, makes an identity for this
+// communicator alone. Returns null without a secret.
 Result<std::shared_ptr<const keys::OwnIdentity>> identity_of(
     internal::UdpEndpoint::Seat* seat, const std::shared_ptr<const keys::Secrets>& secrets) {
   if (seat != nullptr) return seat->identity();

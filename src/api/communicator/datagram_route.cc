@@ -91,7 +91,7 @@ void DatagramRoute::add(std::vector<std::unique_ptr<Channel>> further) {
 }
 
 // Returns the number of slices into which all ranks cut this call. A call with wrong arguments goes
-// whole to lane 0, which tells peers that it is refused.
+// whole to lane 0, which tells peers that the call is refused.
 std::size_t DatagramRoute::slices(const OperationSpec& spec, Channel::Place place) const {
   const protocol::EndpointConfig& config = first().config();
   if (lanes_.size() == 1 || !place || !collective::validate(spec, config.self, config.size).ok())

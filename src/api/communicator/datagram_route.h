@@ -10,8 +10,8 @@
 
 namespace leeway::internal {
 
-// Returns the options of lane 1 and up of a communicator with `options`. They differ in the name,
-// the port and the seed of faults.
+// Returns the options of lane 1 and up of a communicator with `options`. The lane's options have
+// another name, port and seed of faults.
 Options options_of_lane(const Options& options, int lane);
 
 class DatagramRoute final : public Route {
@@ -34,11 +34,11 @@ class DatagramRoute final : public Route {
                                Channel::Place place) override;
   void abort(const char* how) override;
   void close(std::vector<std::function<void()>>& closing) override;
-  // Adds all lanes' counters. The names of lane 1's begin with "lane1_"; they count for the whole
-  // process on that lane.
+  // Adds all lanes' counters. The names of lane 1's counters begin with "lane1_", and so on. They
+  // are for the whole process on that lane.
   void add_counters(Channel::Counters& rows) override;
 
-  // Returns the first state of all lanes that is not kOk.
+  // Returns the state of the first lane whose state is not kOk, or kOk if there is none.
   StatusCode state() const;
   Status status() const;
   // Returns true if a peer has left any of the lanes.

@@ -148,7 +148,7 @@ void Joining::log_memory() {
              obstacles.c_str());
 }
 
-// If shared memory was asked for by name, it must connect all ranks; otherwise all of them fail.
+// If shared memory was asked for by name, it must connect all ranks; otherwise all ranks fail.
 Status Joining::check_shared() {
   if (options_.transport != TransportKind::shm || candidates_.local.size == 1) return Status();
   const bool shared = channels_->datagrams().kind() == TransportKind::shm;
@@ -205,7 +205,8 @@ Result<std::unique_ptr<Channel>> Joining::drive(rendezvous::Candidate& candidate
   const Duration proof_time = std::min(patience_until(end), kPathProofTime);
   if (Status status = (*channel)->prove_paths(proof_time, tell); !status.ok()) return status;
   (*channel)->prove_memory();
-  // WIRE 10.4. Decided by what all ranks know, because one rank alone may have set a short length.
+  // The condition (WIRE 10.4) uses what all ranks know, because one rank alone may have set a short
+  // length.
   const bool may_be_long =
       all_may_share(group_) || lane.datagram_bytes > protocol::kBaseDatagramBytes;
   if (lane.kind == TransportKind::udp && config.size > 1 && may_be_long) {

@@ -121,7 +121,7 @@ Status LaneJoining::open_one(int lane) {
   return Status();
 }
 
-// Exchanges descriptions of lanes. Returns those of all ranks, by rank, then by lane.
+// Exchanges descriptions of lanes. Returns the descriptions of all ranks, by rank, then by lane.
 Result<std::vector<Told>> LaneJoining::tell() const {
   std::vector<Told> own(static_cast<std::size_t>(further()));
   for (std::size_t i = 0; i < own_.size(); ++i) {

@@ -38,9 +38,9 @@ Status LateWork::add_to(std::span<float> gradient, CollectiveOptions& options) {
   return Status();
 }
 
-// Keeps the fresh gradient of one owner's shard for the next call. If the owner missed the one kept
-// so far, the sum of both goes out. Without fresh units of work the fresh gradient counts as zero,
-// whatever the buffer holds.
+// Keeps the fresh gradient of one owner's shard for the next call. If the owner missed the gradient
+// that was kept before, `gradient` becomes the sum of the fresh and the kept one. Without fresh
+// units of work the fresh gradient counts as zero in this sum, whatever the buffer holds.
 void LateWork::carry(std::span<float> gradient, Rank owner, bool fresh_has_units) {
   const schedule::Shard shard =
       schedule::ShardMap::even(kept_.size(), static_cast<int>(late_.size()))[owner];

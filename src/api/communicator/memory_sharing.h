@@ -11,8 +11,8 @@
 
 namespace leeway::internal {
 
-// Returns true if the options allow memory beside UDP. Injected faults stand for those of a
-// network, so with faults memory must be asked for by name.
+// Returns true if the options allow memory beside UDP. Injected faults imitate those of a network,
+// so with faults memory must be asked for by name.
 bool may_share_memory(const Options& options);
 
 // Returns how other ranks of this host find a new endpoint's shared memory. If the host has no
@@ -21,8 +21,9 @@ rendezvous::MemoryPlace new_memory_place();
 // Returns why new_memory_place() would share no memory; ok if it would.
 Status check_memory();
 
-// Returns a transport that reaches peers met from now on by memory if it can, and others by `wide`.
-// `mixed` points to the result. Without room for memory the result is `wide`, and `mixed` is null.
+// Returns a transport that reaches peers met from now on through memory where they share it, and
+// all other peers through `wide`. `mixed` points to the result. Without room for memory the result
+// is `wide`, and `mixed` is null.
 std::unique_ptr<DatagramTransport> with_memory(std::unique_ptr<DatagramTransport> wide,
                                                transport::MixedTransport*& mixed);
 

@@ -1,4 +1,4 @@
-// Ranks meet in an arena: one broadcasts its name over the datagrams, then all vote.
+// Ranks meet in an arena: rank 0 broadcasts the arena's name over the datagrams, then all vote.
 #include <algorithm>
 #include <numeric>
 #include <string>
@@ -18,7 +18,7 @@ using collective::OperationSpec;
 // Stream tag of the keyed hash (base/philox.h), for epochs.
 constexpr std::uint32_t kSideStream = 0x4E000000;
 
-// Most ranks in an arena, and so most pieces of a slot. We know no host with more cores than this.
+// Limit on the ranks of an arena, and so on the pieces of a slot. We know no host with more cores.
 constexpr int kNearRanksMax = 64;
 
 // Broadcasts the arena's name from the first rank to the others. A name of zeros means that there

@@ -13,8 +13,8 @@
 namespace leeway::internal {
 namespace {
 
-// Numbers in the arena count from 1, since a rank's page says 0 before its first call. Places count
-// from 0.
+// The arena numbers calls from 1, since 0 on a rank's page means that it has made no call yet.
+// Places are numbered from 0.
 std::uint64_t number_of(std::uint64_t place) {
   return place + 1;
 }
@@ -23,7 +23,8 @@ std::uint64_t place_of(std::uint64_t number) {
   return number - 1;
 }
 
-// Most arenas of this process, for all groups. Each takes 0.4 MiB of /dev/shm for each rank.
+// Limit on the arenas of this process, for all groups. Each takes 0.4 MiB of /dev/shm for each
+// rank.
 constexpr int kArenasMax = 16;
 std::atomic<int> arenas{0};
 
@@ -40,8 +41,8 @@ Status ended(Rank self, const char* how) {
   return Status::error(StatusCode::kCancelled, "rank %u: communicator %s", unsigned{self}, how);
 }
 
-// Returns the spec with which the call goes on by another route: with what is left of its deadline.
-// Texts show the call's own number and deadline.
+// Returns a spec for going on with the call on another route. Its deadline is the time that is left
+// of the call's deadline. Texts still show the call's own number and deadline.
 collective::OperationSpec rest_of(const collective::OperationSpec& spec, std::uint64_t number,
                                   Instant submitted) {
   collective::OperationSpec rest = spec;
@@ -105,8 +106,8 @@ void NearRoute::pass(std::uint64_t place) {
   for (const Queued& queued : queue_) hold(queued.work->request.spec, queued.number);
 }
 
-// Holds the call's place on the routes other than memory, unless it is held. Call it under the
-// lock, in the order of the calls.
+// Holds the call's place on the routes other than memory, unless the place is held already. Call
+// this function under the lock, in the order of the calls.
 void NearRoute::hold(const Spec& spec, std::uint64_t number) {
   if (!held_.empty() && held_.back().number >= number) return;
   held_.push_back({number, parent_.hold_past_memory(spec, place_of(number))});
@@ -178,8 +179,8 @@ bool NearRoute::begin_serving() {
   return true;
 }
 
-// Runs queued calls. A caller hears that its call is done only after the call's turn has ended: it
-// may then end the communicator, and with it this thread.
+// Runs queued calls. A caller hears that its call is done only after the call's turn has ended. The
+// caller may then end the communicator, and with it this thread.
 void NearRoute::serve(const std::stop_token& stop) {
   // exit() must leave no call running, because the program may free its tensors at any moment.
   const std::stop_callback on_stop(stop, [this] {
@@ -217,8 +218,8 @@ void NearRoute::serve(const std::stop_token& stop) {
   cancel_queued();
 }
 
-// Runs a call in its turn. `overdue`: as in Queued. An overdue call is only refused, so that peers
-// hear of it.
+// Runs a call in its turn. `overdue` is an error if the call's deadline passed in the queue. An
+// overdue call is only refused, so that peers hear of it.
 Result<CollectiveReport> NearRoute::perform(const Spec& spec, std::uint64_t number,
                                             Instant submitted, const Status& overdue) {
   CollectiveReport report;
@@ -234,8 +235,8 @@ Result<CollectiveReport> NearRoute::perform(const Spec& spec, std::uint64_t numb
     outcome = caller_.refuse(spec, number, why, about);
   }
   stop_looking();
-  // Some rank cannot do this call in memory. All take it to a communicator that has only such
-  // calls, so that these come in the same order on all ranks.
+  // Some rank cannot do this call in memory. All ranks take it to a communicator that has only such
+  // calls, so that such calls come in the same order on all ranks.
   if (outcome.way == near::Caller::Way::apart) return perform_over(*side_, spec, number, submitted);
   if (outcome.way == near::Caller::Way::elsewhere) return follow(spec, number, submitted);
   auto result = outcome.status.ok() ? Result<CollectiveReport>(std::move(report))
@@ -246,8 +247,8 @@ Result<CollectiveReport> NearRoute::perform(const Spec& spec, std::uint64_t numb
 }
 
 // Makes the call by datagrams, because some rank makes its call of this number by datagrams. If the
-// two calls differ, both ranks hear of it there. A stand-in that held this call's place may have
-// heard of it already.
+// two calls differ, both ranks hear of that there. A stand-in that held this call's place may have
+// heard of the difference already.
 Result<CollectiveReport> NearRoute::follow(const Spec& spec, std::uint64_t number,
                                            Instant submitted) {
   StandIns stand_ins;

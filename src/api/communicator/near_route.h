@@ -39,9 +39,10 @@ class NearRoute final : public Route, public std::enable_shared_from_this<NearRo
   StandIns hold(const collective::OperationSpec& /*spec*/, Channel::Place /*place*/) override {
     return {};
   }
-  // Notes that this rank's collective at `place` takes another route, and starts next. Peers whose
-  // call at that place is in memory follow to that route. Earlier calls in memory may yet have to
-  // follow as well, so their places are held there. Call this under the lock of the order.
+  // Notes that this rank's collective at `place` takes another route and is the next to start.
+  // Peers whose call at that place is in memory follow to that route. Earlier calls in memory may
+  // yet have to follow as well, so their places are held there. Call this under the lock of the
+  // order.
   void pass(std::uint64_t place);
   Result<std::shared_ptr<near::Region>> allocate(std::size_t bytes);
   // Returns true if a peer has said in the arena that it makes no more calls. Any thread.
@@ -49,7 +50,7 @@ class NearRoute final : public Route, public std::enable_shared_from_this<NearRo
   // Fails the current call and queued ones now. Their tensors are then free.
   void abort(const char* how) override;
   void add_counters(Channel::Counters& rows) override;
-  // In the child of a fork it does nothing, because the thread is the parent's.
+  // In the child of a fork close() does nothing, because the thread is the parent's.
   void close(std::vector<std::function<void()>>& closing) override;
 
  private:
@@ -96,8 +97,8 @@ class NearRoute final : public Route, public std::enable_shared_from_this<NearRo
   near::Caller caller_;
   int looks_ = 0;  // in the current wait
 
-  // The lock in CallOrder protects the members below. Shared, because a callback may end the
-  // communicator.
+  // The lock in CallOrder protects the members below. The order is shared, because a callback may
+  // end the communicator.
   const std::shared_ptr<CallOrder> order_;
   std::condition_variable turned_;
   bool taken_ = false;             // a call is running
@@ -113,9 +114,10 @@ class NearRoute final : public Route, public std::enable_shared_from_this<NearRo
 };
 
 // Opens an arena for a new communicator whose ranks said that they may share memory. Rank 0 makes
-// it and tells its name, and the others find it. All ranks must call this function. `willing`: this
-// rank knows no reason against an arena. The meeting takes no number of the communicator's calls.
-// Returns null if some rank cannot use the arena; `why` gives the reason here.
+// the arena and tells its name, and the others find it. All ranks must call this function.
+// `willing`: this rank knows no reason against an arena. The meeting uses up no number of the
+// communicator's calls. Returns null if some rank cannot use the arena; `why` gives the reason
+// here.
 Result<std::shared_ptr<NearRoute>> meet_near(Channels& channels, const Options& options,
                                              bool willing, std::stop_token stop, std::string& why);
 

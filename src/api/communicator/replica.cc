@@ -136,8 +136,8 @@ struct Replica::Impl {
   }
 
   Status note_arrivals(const CollectiveReport& report, Delivery::Kind delivery) {
-    // Under best effort, repaired packets count as lost here; otherwise repair keeps a block up to
-    // date.
+    // Under best effort, packets that were repaired because of age_max count as lost here.
+    // Otherwise repair is part of the delivery, and repaired packets count as arrived.
     const bool repairs_count = delivery != Delivery::Kind::best_effort;
     for (const PeerReport& peer : report.peers) {
       packets_expected += peer.expected;
@@ -175,8 +175,8 @@ struct Replica::Impl {
     return Status();
   }
 
-  // Adds the squared gap between each pair of ranks of which exactly one received the last
-  // broadcast.
+  // Adds the squared gap of one element between each rank that received the last broadcast (version
+  // 0) and each rank that did not. `values` and `versions` are by rank.
   void add_gaps(std::span<const float> values, std::span<const float> versions, Rank owner) {
     for (Rank fresh = 0; fresh < config.size; ++fresh) {
       if (fresh == owner || versions[fresh] != 0.0f) continue;

@@ -21,7 +21,7 @@ using driving::WorkState;
 
 // Numbers the collectives of one communicator, whatever route each takes. If ranks take different
 // routes with one call, their next call therefore has the same number again. Messages have no
-// number, since ranks make different numbers of them.
+// number, since not all ranks make equally many.
 struct CallOrder {
   // A route that queues calls holds the lock from taking a place until the call is in the queue.
   std::mutex mutex;
@@ -42,7 +42,7 @@ class Route {
   virtual bool takes_places() const { return false; }
 
   // Holds the place of a call that may yet take this route, so that later calls can start. Returns
-  // the call's stand-ins. They are replaced by a call that is started at the place, or else
+  // the call's stand-ins. A call that is started at the place replaces the stand-ins; else
   // Driver::end() ends them. Makes no callbacks.
   using StandIns = std::vector<std::shared_ptr<WorkState>>;
   virtual StandIns hold(const collective::OperationSpec& spec, Channel::Place place) = 0;
@@ -58,8 +58,8 @@ class Route {
 
   // Fails all calls of this route, now and later. `how`: the reason, for texts. Any thread.
   virtual void abort(const char* how) = 0;
-  // Lets current calls end as Channel's destructor does, and begins no more. Adds the functions
-  // that then wait for peers to `closing`, so that all routes leave at the same time.
+  // Lets current calls end as Channel's destructor does, and begins no more. Appends functions to
+  // `closing` that wait for peers. They run together, so that all routes leave at the same time.
   virtual void close(std::vector<std::function<void()>>& closing) = 0;
   virtual void add_counters(Channel::Counters& rows) = 0;
 };

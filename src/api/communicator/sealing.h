@@ -11,8 +11,8 @@
 
 namespace leeway::internal {
 
-// Refuses options under which datagrams cannot be sealed, because with a secret none may leave this
-// process plain. The text tells how to change them.
+// Refuses options under which datagrams cannot be sealed, because with a secret no datagram may
+// leave this process plain. The error's text says how to change the options.
 Status check_sealing(const Options& options);
 
 // Makes a sealing transport that has no peers yet.

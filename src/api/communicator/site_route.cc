@@ -150,9 +150,10 @@ void SiteRoute::end_rest(const Call& call) {
   for (const auto& leg : call.under_way) endings_.push_back({leg, failure, {}});
 }
 
-// Called when a call's stand-in is over. If it failed, ranks' calls differ or the call has failed
-// at a peer. If the call has failed here, the stand-in's error names the rank that has not begun
-// it, while a leg's error may name a rank that only waits for that one.
+// Called when a call's stand-in is over. A failed stand-in means that ranks' calls differ, or that
+// the call failed at a peer. If the call has failed here, too, the stand-in's error explains more:
+// it names the rank that has not begun the call. A leg's error may name a rank that only waits for
+// that rank.
 void SiteRoute::on_stand_in_done(const std::shared_ptr<Call>& call) {
   const Status& status = call->stand_in->request.status;
   {
@@ -168,9 +169,10 @@ void SiteRoute::on_stand_in_done(const std::shared_ptr<Call>& call) {
   advance();
 }
 
-// Returns the legs that may begin now. On each tier they begin in the order of their calls. Two
-// kinds of call pass earlier calls, whose legs' places are then held: a lossy one, because its
-// deadline comes whatever others do, and a failed one, because its caller waits for its legs.
+// Returns the legs that may begin now. On each tier they begin in the order of their calls, but
+// lossy and failed calls pass earlier calls. A lossy call's deadline comes whatever other calls do,
+// and the caller of a failed call waits for its legs. The places of the legs that were passed are
+// held.
 std::vector<SiteRoute::Starting> SiteRoute::take_startable(Instant now) {
   std::vector<Starting> starting;
   for (int t = 0; t < collective::kTiers; ++t) {
@@ -265,8 +267,8 @@ void SiteRoute::close(std::vector<std::function<void()>>& /*closing*/) {
       break;
     }
   }
-  // Current legs have been cancelled by now. From here on no thread begins another leg, not even
-  // this one, should it be in begin() and in a callback that ends the communicator.
+  // Current legs have been cancelled by now. From here on no thread begins another leg. This holds
+  // for this thread, too, which may be inside begin(), in a callback that ends the communicator.
   closed_ = true;
   while (is_advancing_elsewhere()) std::this_thread::yield();
   std::vector<std::function<void()>> leaving;

@@ -35,8 +35,8 @@ class SiteRoute final : public Route, public std::enable_shared_from_this<SiteRo
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec,
                                    Channel::Place place) override;
   void abort(const char* how) override;
-  // Leaves the three communicators at once, without `closing`: calls that remain then end their
-  // stand-ins, which needs the parent's datagrams.
+  // Leaves the three communicators at once, without `closing`. After that the calls that remain end
+  // their stand-ins, for which the parent's datagrams must still be there.
   void close(std::vector<std::function<void()>>& closing) override;
   // Adds the counters of the three communicators. Names begin with "reduce_", "across_" and
   // "spread_".

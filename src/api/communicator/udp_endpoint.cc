@@ -43,8 +43,8 @@ std::string key_of(const Options& options, const asio::ip::address& address,
          (may_share_memory(options) ? "memory" : "") + held;
 }
 
-// Name of a group, the same for all its ranks in this process. Their stores and spellings of the
-// rendezvous may differ, so these are no part of it.
+// Name of a group, the same for all its ranks in this process. It leaves out the store and the
+// rendezvous, because the ranks may have different stores and spellings.
 std::string name_of(const Options& options) {
   return std::to_string(options.restart_count) + " " + options.communicator_name;
 }

@@ -1,5 +1,5 @@
-// This process's UDP socket and the driver over it. All its communicators share them, also those
-// that meet at different rendezvous.
+// This process's UDP socket and the driver over it. All communicators of the process share both,
+// also those that meet at different rendezvous.
 //
 // If several ranks of one group are threads of this process, each has an endpoint of its own. So a
 // group takes a seat, under its name, on an endpoint where it has no seat yet.
@@ -97,8 +97,8 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
       const Options& options, const asio::ip::address& address,
       std::shared_ptr<const keys::OwnIdentity> identity, std::uint8_t lane);
 
-  // Identifies a process. With a secret only the key counts, because two slots with one key would
-  // seal with the same nonces.
+  // Identifies a process. With a secret only the key identifies it, because two slots with one key
+  // would seal with the same nonces.
   struct Process {
     std::uint64_t number = 0;  // number of the process; zero with a secret
     keys::Key public_key{};    // zero without one

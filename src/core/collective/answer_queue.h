@@ -13,7 +13,7 @@ namespace leeway::collective {
 
 class AnswerQueue {
  public:
-  // Most answers that may wait. A full queue drops further ones; the peer then asks again.
+  // Limit on waiting answers. A full queue drops further answers; the peer then asks again.
   static constexpr std::size_t kPlaces = 64;
 
   AnswerQueue() { waiting_.reserve(kPlaces); }
@@ -25,7 +25,8 @@ class AnswerQueue {
     if (waiting_.size() < kPlaces) waiting_.push_back({prefix, slot, size});
   }
   // Writes the newest answer, and removes it. Requires !empty(), and a path to the answer's slot.
-  // Returns true if the datagram takes a number of the path: all types but `alive` and `size` do.
+  // Returns true if the datagram got a sequence number of the path. All types except `alive` and
+  // `size` get one.
   bool write(Instant now, Paths& paths, protocol::TrainBuffer& out);
 
  private:

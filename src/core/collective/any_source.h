@@ -20,19 +20,19 @@ class AnySource {
  public:
   explicit AnySource(protocol::Endpoint& endpoint) : endpoint_(endpoint) {}
 
-  // Returns true if the receive must wait here: it takes any rank, or receives of its tag wait
-  // here.
+  // Returns true if the receive must wait here, because its message may come from any rank, or
+  // because other receives of its tag wait here already.
   bool holds(const OperationSpec& spec) const;
   void push(Instant now, Request& receive);
   bool empty() const { return queues_.empty(); }
 
-  // Calls post(receive) for each receive whose sender is known by now and that is first of its tag.
+  // Calls post(receive) for each receive that is the first of its tag and has a known sender.
   using Post = std::function<void(Request& receive)>;
   void match(const Post& post);
-  // Fails receives whose deadline has come, or all if no other rank is left. Also asks the ranks,
-  // at growing intervals, which messages they send.
+  // Fails the receives whose deadline has come, or all receives if no other rank is left. Also asks
+  // the ranks, at growing intervals, which messages they send.
   void on_wake(Instant now);
-  // When on_wake() is due; infinite future if never.
+  // Time at which on_wake() is due; infinite future if never.
   Instant wake_at() const {
     return empty() ? Instant::infinite_future() : std::min(deadline_at_, ask_at_);
   }

@@ -8,8 +8,8 @@
 namespace leeway::collective {
 namespace {
 
-// Elements sampled from each reduction, in runs of kRun. Sampling costs 3 ns an element
-// (lognormal.h), which is less than reducing that element takes.
+// Number of elements sampled from each reduction, in runs of kRun adjacent elements. Sampling an
+// element costs 3 ns (lognormal.h), which is less than reducing it.
 constexpr std::size_t kSampled = 4096;
 constexpr std::size_t kRun = 64;
 

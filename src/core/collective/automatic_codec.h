@@ -1,8 +1,8 @@
 // Chooses the codec for Codec::automatic in one communicator. Each rank gathers statistics of the
 // gradients at every automatic reduction. Every kPeriod reductions the ranks add their statistics
 // up in an extra exact all_reduce, the "exchange". All ranks get the same sums, so all choose the
-// same codec. They use it from kPeriod reductions after the exchange on, so they need not wait for
-// it.
+// same codec. Ranks use the new codec from the kPeriod-th reduction after the exchange on, so that
+// no reduction has to wait for the exchange.
 #pragma once
 
 #include <array>
@@ -50,8 +50,8 @@ class AutomaticCodec {
     Request request;
     std::array<double, estimate::LognormalFit::kSums + 4> sums{};
   };
-  // Sums over the elements that this rank owns. Each element counts once, so that the shards of all
-  // ranks count by their lengths.
+  // Sums over the elements that this rank owns in each reduction. Every element has the same
+  // weight, so a longer shard has more weight in the sums of all ranks.
   struct NoiseSums {
     double gradient_mean_square = 0.0;
     // Mean square of the contributions, times the share of encoding noise that the result keeps.

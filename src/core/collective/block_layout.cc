@@ -15,8 +15,8 @@ class Layout {
         barrier_(barrier),
         in_(static_cast<std::byte*>(const_cast<void*>(spec.input.data))),
         out_(static_cast<std::byte*>(spec.output.data)),
-        // Without contents, or with contents elsewhere, all blocks get the same address, which is
-        // not used.
+        // If the operation has no contents, or has them elsewhere (a payload source), all blocks
+        // get the same address, which is not used.
         element_(spec.contents && !spec.elsewhere() ? size_of(plan.dtype) : 0) {}
 
   void place() {

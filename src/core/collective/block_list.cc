@@ -10,7 +10,7 @@
 namespace leeway::collective {
 namespace {
 
-// A sum that does not fit becomes the largest number: no buffer is that long.
+// Returns a + b, or the largest number if the sum does not fit. No buffer is that long.
 std::size_t sum_or_most(std::size_t a, std::size_t b) {
   constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
   return a > kMost - b ? kMost : a + b;

@@ -20,7 +20,7 @@ class BlockList {
 
   bool uneven() const { return uneven_; }
   std::size_t size() const { return counts_.size(); }
-  // Returns the number of elements.
+  // Returns the number of elements in the rank's block.
   std::size_t count(Rank rank) const { return counts_[rank]; }
   std::size_t offset(Rank rank) const { return offsets_[rank]; }
   // Elements of all blocks together.
@@ -29,8 +29,8 @@ class BlockList {
   // Digest of the blocks' lengths, whatever their places. Never 0 or wire::kUnevenPairs.
   std::uint32_t digest() const;
 
-  // Returns what is wrong if these are not the blocks of `ranks` ranks in a buffer of `elements`
-  // elements; else null.
+  // Checks that there is one block for each of `ranks` ranks, and that the blocks lie in a buffer
+  // of `elements` elements. Returns a text that says what is wrong, or null if nothing is.
   const char* fault(std::size_t ranks, std::size_t elements) const;
   // Returns true if an element belongs to two blocks. The list must have no fault.
   bool overlaps() const;

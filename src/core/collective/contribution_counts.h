@@ -17,7 +17,7 @@ class ContributionCounts {
     contributors_.histogram.assign(ranks + 1, 0);
   }
 
-  // Counts a reduced packet of `elements` elements. `block`: how many contributed.
+  // Counts a reduced packet of `elements` elements. `block` has the number of its contributors.
   void on_reduced(const estimate::BlockScales& block, std::size_t elements) {
     if (block.untouched) untouched_ += elements;
     ++contributors_.histogram[block.contributors];

@@ -24,12 +24,14 @@ class ContributionScales {
              std::uint32_t packets);
 
   void on_weight(Rank from, float weight) { weights_[from] = weight; }
-  // Returns the units of work of all ranks whose contribution was heard, and of this one.
+  // Returns the sum of the units of work of this rank and of all ranks whose contribution was
+  // heard.
   double units() const;
 
   // Takes each sender's packet count and weight from its ledger (`flows`), as build() needs them.
   void tally(std::span<const protocol::ReceiveFlow> flows);
-  // Leaves a contribution that is not finite out of its sender's count, and out of its packet.
+  // Leaves out the contribution of `rank` to packet `index`, because it is not finite. The sender's
+  // packet count falls by one.
   void uncount(Rank rank, PacketIndex index);
   // Prepares partial() for the present counts and weights.
   void build();
@@ -49,9 +51,9 @@ class ContributionScales {
   estimate::BlockScales complete();
   // Finds the scales of a packet from the contributions to it that have arrived.
   estimate::BlockScales partial(PacketIndex index, std::span<const protocol::ReceiveFlow> flows);
-  // Finds the scales of the packet of the previous call again, without the ranks in `left_out`, of
-  // which there is at least one. `block`: what the previous complete(), partial() or without()
-  // returned.
+  // Finds the scales of packet `index` again, without the ranks in `left_out` (at least one). The
+  // previous call of complete(), partial() or without() must have been for the same packet. `block`
+  // is what that call returned.
   estimate::BlockScales without(std::span<const Rank> left_out, PacketIndex index,
                                 const estimate::BlockScales& block);
 
@@ -69,8 +71,8 @@ class ContributionScales {
   std::uint32_t packets_ = 0;
   std::vector<float> weights_;  // units of work by rank; NaN for a rank not heard yet
   std::vector<estimate::LinkTally> tallies_;
-  // Bit rank * packets_ + packet is set for each uncounted contribution. Has size 0 if there is
-  // none.
+  // Bit rank * packets_ + packet is set for each uncounted contribution. The bitmap has size 0 if
+  // there is no such contribution.
   Bitmap uncounted_;
   estimate::ScalePlan scale_plan_;
   bool for_complete_ = false;        // scales_ are those of complete packets

@@ -90,8 +90,8 @@ void Engine::enqueue(Instant now, Request& request, bool may_start) {
   queued_until_ = std::min(queued_until_, deadline_of(request));
 }
 
-// Ends queued requests whose deadlines have passed. A copy of each stays queued to take its place,
-// and fails there as a refused request does.
+// Ends queued requests whose deadlines have passed. A copy of each request stays in the queue in
+// the request's place, and fails there as a refused request does.
 void Engine::end_overdue(Instant now) {
   std::erase_if(forfeits_, [](const auto& forfeit) { return forfeit->done; });
   if (now < queued_until_) return;
@@ -114,8 +114,8 @@ void Engine::end_overdue(Instant now) {
   }
 }
 
-// Puts the request in place of its stand-in. Returns false if there is none. A stand-in has no
-// memory, so the request may begin while the memory of finished operations is still being read.
+// Puts the request in place of its stand-in. Returns false if there is no stand-in. A stand-in has
+// no memory, so the request may replace it while memory of finished operations is still being read.
 bool Engine::take_over(Instant now, Request& request) {
   if (!request.place) return false;
   for (Request*& queued : queued_) {
@@ -186,7 +186,7 @@ bool Engine::begin(Instant now, Request& request, std::optional<std::uint32_t> n
 }
 
 // Tells payload source and sink how the operation is cut, and gets the sink's memory. This happens
-// within submit(), so the round's number is worked out from the queue.
+// within submit(), before the round has its number, so the number is worked out from the queue.
 Status Engine::agree_on_payload(Request& request) {
   const CollectiveOptions& options = request.spec.options;
   OperationPlan plan;

@@ -44,7 +44,7 @@ class Engine {
   bool poll_train(Instant now, protocol::TrainBuffer& out, Poll what = Poll::all) {
     return endpoint_.poll_train(now, out, what);
   }
-  // When on_wake() is due; infinite future if never.
+  // Time at which on_wake() is due; infinite future if never.
   Instant wake_at() const {
     const Instant at = std::min({endpoint_.wake_at(), any_source_.wake_at(), queued_until_});
     return payloads_open_ == 0 ? at : std::min(at, payloads_at());
@@ -103,8 +103,9 @@ class Engine {
   std::deque<Request*> queued_messages_;
   AnySource any_source_;
   std::uint64_t next_sequence_ = 0;
-  // Number of a collective with place 0: how many collectives were opened before the first one with
-  // a place, plus the exchanges of AutomaticCodec since then.
+  // Number of the round of a collective with place 0. This is the number of collectives that were
+  // opened before the first collective with a place, plus the number of AutomaticCodec's exchanges
+  // since then.
   std::optional<std::uint32_t> unplaced_;
   std::size_t payloads_open_ = 0;  // operations whose elements are encoded elsewhere
 };

@@ -11,10 +11,10 @@
 namespace leeway::collective {
 
 struct FormerMember {
-  // Returns the answer to a peer's datagram (WIRE 6.8). The answer is a good-bye; to a good-bye it
-  // is a report that confirms it. Reports that confirm a good-bye, and some other types, get no
-  // answer (nullopt), so two processes that have both left fall silent. The answer has no number
-  // yet.
+  // Returns the answer to a peer's datagram (WIRE 6.8), which has no sequence number yet. A
+  // good-bye is answered by a report that confirms it. A report that confirms a good-bye, and some
+  // other types, get no answer (nullopt), so two processes that have both left fall silent. All
+  // other datagrams are answered by a good-bye.
   std::optional<wire::Prefix> answer_to(Rank slot, ByteSpan datagram) const;
 
   std::uint32_t epoch = 0;
@@ -23,14 +23,14 @@ struct FormerMember {
   std::uint16_t size = 0;   // SizeAgreement::own()
 };
 
-// The kPlaces communicators that this process left last. A peer that speaks to an older one gets no
-// answer, so it waits until its deadline.
+// The kPlaces communicators that this process left last. A peer that speaks to an older
+// communicator gets no answer, so it waits until its deadline.
 class FormerMembers {
  public:
   static constexpr std::size_t kPlaces = 256;
 
   void add(FormerMember member);
-  // Returns null if none with this epoch is kept.
+  // Returns null if no communicator with this epoch is kept.
   const FormerMember* find(std::uint32_t epoch) const;
 
  private:

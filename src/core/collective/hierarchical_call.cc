@@ -23,8 +23,8 @@ constexpr int kSpreadBegins = 4;  // a quarter is left
 // A piece's length divided by the ranks of a site is a multiple of this many elements.
 constexpr std::size_t kPieceGrain = 1024;
 
-// Numbers that each call reserves in a tier, one for each leg: the sites of a reduce_scatter or the
-// pieces of an all_reduce, and one leg for a tally.
+// How many numbers each call reserves in a tier, one for each leg. A reduce_scatter has a leg for
+// each site, and an all_reduce a leg for each piece. One more leg is for a tally.
 constexpr std::uint64_t kLegsMax = 256;
 constexpr std::size_t kPiecesMax = kLegsMax - 1;
 
@@ -286,8 +286,8 @@ Duration HierarchicalCall::time_left(Tier tier, Instant now) const {
 }
 
 // Multiplies a site's mean by its units of work, because averages expect sums over units. `units_`
-// holds units divided by the ranks of a site. Without weights they are all 1, and nothing is
-// multiplied.
+// has units divided by the number of ranks in a site. Without weights they are all 1, and nothing
+// is multiplied.
 void HierarchicalCall::weigh(Leg& leg) {
   if (spec_.options.op != ReduceOp::avg || spec_.input.dtype != DataType::f32) return;
   if (std::all_of(units_.begin(), units_.end(), [](double units) { return units == 1.0; })) return;
@@ -356,8 +356,8 @@ void HierarchicalCall::merge(const Leg& leg, const Request& request, Instant now
   report_.times.total = now - submitted_;
 }
 
-// Takes over the estimates of the hop across. Only one leg has any: a call of several pieces is
-// exact.
+// Takes over the estimates of the hop across. Only one leg has estimates, because a call of several
+// pieces is exact.
 void HierarchicalCall::merge_across(const Request& request) {
   const CollectiveReport& part = request.report;
   tally_here_[kMissing] = static_cast<double>(part.elements_missing);
@@ -418,8 +418,9 @@ void HierarchicalCall::finish(Request& outcome, Instant now) const {
   outcome.finish(failure_, now);
 }
 
-// Adds what ranks of this site miss. A rank that was not heard could not tell what its part lacks,
-// so all elements that it brought count as missing.
+// Adds the elements that the ranks of this site did not get in their hops across. If a rank's tally
+// did not come, nobody knows what its part lacks. Then the whole part counts as missing, unless
+// none of it came: merge() has counted such a part.
 void HierarchicalCall::add_tallies(CollectiveReport& report) const {
   const auto parts = schedule::ShardMap::even(spec_.input.count, sites_.ranks_per_site());
   for (Rank place = 0; place < per_site(); ++place) {

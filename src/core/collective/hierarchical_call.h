@@ -9,9 +9,9 @@
 // inside repair until nothing is missing, and go on without a rank that is silent. Across, the
 // partial sum of a site is one contribution, so estimators count sites as contributors.
 //
-// It does no I/O. Its driver submits the legs to their tiers' communicators in the order in which
-// next() returns them, which is the same on all ranks. The driver calls on_done() for each leg, and
-// finish() once done() is true.
+// HierarchicalCall does no I/O. Its driver submits the legs to their tiers' communicators in the
+// order in which next() returns them, which is the same on all ranks. The driver calls on_done()
+// for each leg, and finish() once done() is true.
 #pragma once
 
 #include <array>
@@ -43,8 +43,8 @@ class HierarchicalCall {
   static OperationSpec stand_in(const OperationSpec& spec);
 
   // `spec` must have been validated in the whole communicator. `place`: the call's place among all
-  // its collectives. `piece_bytes`: an exact all_reduce of more bytes is cut into pieces of about
-  // that length, so that different pieces can move in different tiers at once.
+  // collectives of that communicator. `piece_bytes`: an exact all_reduce of more bytes is cut into
+  // pieces of about that length, so that different pieces can move in different tiers at once.
   HierarchicalCall(const OperationSpec& spec, const SiteMap& sites, Instant submitted,
                    std::size_t piece_bytes, std::uint64_t place = 0);
   HierarchicalCall(const HierarchicalCall&) = delete;

@@ -2,7 +2,7 @@
 // sources and sinks on a device must compute the same bits.
 //
 // It has no thread. Its owner calls encode() and use() at any time, on any thread. One thread may
-// encode while another one uses.
+// call encode() while another thread calls use().
 #pragma once
 
 #include <deque>
@@ -19,9 +19,9 @@ struct HostTensors {
   ConstTensorView input;
   TensorView output;
   Scalar factor = 1;
-  // This rank's block of the spread half. It is read; with `adopt` its values are replaced by those
-  // that receivers decode. An all_reduce ignores it, since its reduce half writes the block into
-  // the output.
+  // This rank's block of the spread half, which is read. With `adopt`, its values are replaced by
+  // the values that receivers decode. An all_reduce ignores own_block, since its reduce half writes
+  // the block into the output.
   std::byte* own_block = nullptr;
   bool adopt = true;
   Duration poll_every{0};  // as PayloadSource's
@@ -32,7 +32,7 @@ class HostPayload final : public PayloadSource, public PayloadSink {
   explicit HostPayload(const HostTensors& tensors) : tensors_(tensors) {}
 
   // Returns the chunks that this rank must encode before any packet arrives, in the order of
-  // sending: one of each block in turn. Call it after begin().
+  // sending: one chunk of each block in turn. Call it after begin().
   std::vector<PayloadChunk> chunks() const;
   // Encodes the chunk. From now on encoded() returns it.
   void encode(const PayloadChunk& chunk);

@@ -24,8 +24,8 @@ class Lobby {
     std::uint32_t epoch;
   };
 
-  // Keeps the datagram. If another one was dropped to make room, returns that one's sender and
-  // epoch.
+  // Keeps the datagram. If an earlier datagram was dropped to make room, returns the sender and the
+  // epoch of the dropped datagram.
   std::optional<Dropped> put(const wire::Prefix& prefix, Rank slot, ByteSpan datagram);
 
   // Calls use(slot, datagram) for each datagram of the communicator, in the order of arrival, and

@@ -11,7 +11,7 @@ namespace leeway::collective {
 
 class Member {
  public:
-  // `slots`, `paths`: of each rank's process, by rank.
+  // `slots` and `paths` have, by rank, the slot of the rank's process and the path to it.
   Member(const protocol::EndpointConfig& config, std::vector<Rank> slots,
          std::span<protocol::Path* const> paths, MemoryWatcher* watcher);
 
@@ -24,8 +24,8 @@ class Member {
   // Returns kNoRank if the process in that slot is no member.
   Rank rank_in(Rank slot) const { return slot < ranks_.size() ? ranks_[slot] : kNoRank; }
 
-  // Number of the last train of this member, in the count Node::trains(). Once trains up to this
-  // number are no longer read, nothing of this member is read.
+  // Number of the last train of this member, in the count Node::trains(). Once the transport no
+  // longer reads trains up to this number, it reads no memory of this member.
   std::uint64_t trains_end() const { return trains_end_; }
 
   // What the ranks have told each other about the datagram lengths of their paths

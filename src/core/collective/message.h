@@ -1,5 +1,5 @@
-// A send or a recv: moves one block between two ranks in a round of the protocol. Any number may be
-// open; each takes about as much memory as its request.
+// A send or a recv: moves one block between two ranks in a round of the protocol. Any number of
+// messages may be open; each needs about as much memory as its request.
 #pragma once
 
 #include <vector>
@@ -38,8 +38,8 @@ class Message final : public protocol::RoundClient {
   std::vector<Message*>& free_;
   Request* request_ = nullptr;
   protocol::Round* round_ = nullptr;
-  // Built by begin(). Later only a receive changes it, when it learns the length that the sender
-  // told.
+  // Built by begin(). Only a receive changes the plan later, when it learns the length from the
+  // sender.
   OperationPlan plan_;
   std::uint64_t length_ = 0;  // elements; 0 for a receive until it is heard
   Spread spread_;             // for a group of one: rank 0 is the block's source or destination

@@ -100,8 +100,8 @@ void MessageGroup::on_done(const Request& message, Instant now) {
   if (--left_ == 0) complete(now);
 }
 
-// Returns the error of a group whose deadline passed. The text names the rank with most messages
-// that are not done.
+// Returns the error of a group whose deadline passed. The text names the rank that has the largest
+// number of messages that are not done.
 Status MessageGroup::overdue() const {
   struct Owed {
     std::size_t receives = 0;

@@ -22,7 +22,8 @@ class MessageGroup {
   std::vector<Request>& messages() { return messages_; }
 
   // Pairs the messages that this rank sends to itself: the n-th send of a tag with the n-th receive
-  // of that tag. Returns kInvalidArgument if one has no partner, or type or length do not fit.
+  // of that tag. Returns kInvalidArgument if a message has no partner, or type or length do not
+  // fit.
   Status pair_own(Rank self);
   bool is_own(const Request& message) const { return message.spec.peer == self_; }
   // Begins the group, and copies the messages that this rank sends to itself. `outcome` is done

@@ -142,8 +142,9 @@ void Node::on_stranger(Instant now, Rank slot, std::uint32_t epoch, ByteSpan dat
   lobby_.put(prefix, slot, datagram);
 }
 
-// Answers a probe for a communicator that this process has not joined yet: this process is alive
-// (WIRE 6.9). It cannot check that it has the rank that the probe names, so the prober checks that.
+// Answers a probe for a communicator that this process has not joined yet. The answer says that
+// this process is alive (WIRE 6.9). This process cannot check that it has the rank that the probe
+// names, so the prober checks that.
 void Node::answer_probe(const wire::Prefix& probe, Rank slot) {
   if (!paths_.has(slot) || probe.destination == kEveryRank) return;
   const auto type =

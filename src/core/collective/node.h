@@ -49,7 +49,7 @@ class Node {
   // this node is paced already or `first` is not.
   bool pace_with(Instant now, Node& first) { return pacing_.begin_with(now, first.pacing_); }
   // Sets a callback. It is called when data that was held back may leave earlier than next_wake()
-  // told. The thread that drives another lane may call it, so it must not use any node.
+  // said. The thread that drives another lane may call it, so the callback must not use any node.
   void wake_by(std::function<void()> wake) { pacing_.wake_by(std::move(wake)); }
 
   // Makes this process a member of a communicator. `slots`: by rank. Datagrams that arrived for the
@@ -70,13 +70,13 @@ class Node {
   // proved that the process moved to another host, or is now reached through the process `relay`. A
   // relay makes each datagram `further` bytes longer.
   void on_new_path(Instant now, Rank slot, Rank relay = kNoRank, std::size_t further = 0);
-  // Keeps what is sent through the relay to `bytes_per_second`, because the relay drops what is
-  // beyond (WIRE 9.10).
+  // Limits what this process sends through `relay` to `bytes_per_second`, because the relay drops
+  // what exceeds that rate (WIRE 9.10).
   void on_relay_share(Instant now, Rank relay, std::uint64_t bytes_per_second) {
     relayed_.on_share(now, relay, bytes_per_second);
   }
-  // Charges `bytes` bytes that this process forwarded for others to its own pace. Also keeps
-  // members that are leaving, so that the process goes on forwarding.
+  // Charges `bytes` bytes that this process forwarded for other processes to its own pace. Members
+  // that are leaving stay for longer, so that the process goes on forwarding.
   void note_forwarded(Instant now, std::uint64_t bytes);
   // Tells peers how many of their datagrams this process's socket dropped, so that they send
   // shorter bursts (congestion/receive_room.h). `drops`: the socket's drops so far. `socket_bytes`:
@@ -93,7 +93,7 @@ class Node {
   // Writes the next train of some member, addressed to a slot. Members are served in rotation.
   bool poll_train(Instant now, protocol::TrainBuffer& out);
   std::uint64_t trains() const { return trains_; }
-  // When on_wake() is due; infinite future if never.
+  // Time at which on_wake() is due; infinite future if never.
   Instant next_wake() const;
   // Fails all requests of all members, as Engine::cancel().
   void cancel_all(Instant now, const Status& status);

@@ -1,6 +1,6 @@
 // Measures how much noise a reduction adds to a gradient, on some of its packets: mean squares of
-// the result, of this rank's contribution, and of encoding errors. All values are per unit of work,
-// to which the caller's `factor` scales them.
+// the result, of this rank's contribution, and of encoding errors. All values are per unit of work;
+// the caller's `factor` scales the elements to that.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +30,11 @@ class NoiseMeter {
     ++turn_;
   }
 
-  // Returns true if packet `index` of a shard of `packets` packets is measured: all packets of
-  // fewer than 8, else every fourth, eighth or 32nd one. So two or more are, since one to which no
-  // other rank contributed says nothing. For long shards, every eighth packet instead of every 32nd
-  // cost 4 % of the time of a 16 MiB nvfp4 all_reduce of 4 ranks.
+  // Returns true if packet `index` of a shard of `packets` packets is measured. In a shard of fewer
+  // than 8 packets all are measured, in a longer shard every 4th, 8th or 32nd packet. A longer
+  // shard has at least two measured packets, because a packet to which no other rank contributed
+  // says nothing. For long shards, measuring every 8th packet instead of every 32nd cost 4 % of the
+  // time of a 16 MiB nvfp4 all_reduce of 4 ranks.
   bool samples(std::uint32_t index, std::uint32_t packets) const {
     const std::uint32_t stride = packets < 8 ? 1 : packets < 16 ? 4 : packets < 64 ? 8 : 32;
     return (index + turn_) % stride == 0;
@@ -66,7 +67,8 @@ class NoiseMeter {
     spread_.add_difference(values, decoded(format, place, encoded, values.size()), factor);
   }
 
-  // Returns true if nothing was measured: this rank owns no packet, or has no units of work there.
+  // Returns true if nothing was measured, because this rank owns no packet, or has no units of work
+  // in its own shard.
   bool empty() const { return result_.elements == 0 || contribution_.elements == 0; }
   // Returns `known` with the measured means filled in.
   estimate::NoiseStatistics complete(estimate::NoiseStatistics known) const;

@@ -227,9 +227,9 @@ void Operation::on_done(const Status& status, Instant now) {
   ask_at_ = now;
 }
 
-// Returns text such as ", most of them from rank 2, which is gone". It is empty if more than four
-// ranks lack equally many packets. A rank that has left may be the reason why others lack packets,
-// so such ranks are named first.
+// Returns text such as ", most of them from rank 2, which is gone". It is empty if equally many
+// packets are missing from more than four ranks. A rank that has left may be the reason why packets
+// of other ranks are missing, so such ranks are named first.
 std::string Operation::missing_of() const {
   const auto& flows = round_->phase(FlowKind::spread).receive;
   std::vector<Rank> ranks;

@@ -44,7 +44,7 @@ codec::Purpose purpose_of(const OperationSpec& spec) {
   return has_reduce_half(spec.kind) ? codec::Purpose::sum : codec::Purpose::copy;
 }
 
-// Returns true if all receivers of a rank get the same block.
+// Returns true if a rank sends the same block to all receivers.
 bool same_block(OperationKind kind) {
   return kind != OperationKind::scatter && kind != OperationKind::all_to_all;
 }
@@ -59,8 +59,8 @@ bool is_small(const OperationSpec& spec) {
          std::max(spec.input.bytes(), spec.output.bytes()) <= kCopyBytesMax;
 }
 
-// Returns true for estimators that divide by the share of a sender's packets that arrived, so that
-// it must not be 0.
+// Returns true for estimators that divide by the share of a sender's packets that arrived. With
+// these the share must not be 0.
 bool needs_every_link(Estimator estimator) {
   return estimator == Estimator::horvitz_thompson || estimator == Estimator::augmented;
 }
@@ -74,7 +74,7 @@ std::uint32_t longest_contribution(const OperationPlan& plan) {
 
 // Returns true if owners ask again for a contribution of which no packet arrived. Its sender keeps
 // the payload: in an all_reduce until the result has come, else in a copy or until owners confirm.
-// Outside all_reduce only short flows are asked for, since chance hardly loses a long one.
+// Outside all_reduce only short flows are asked for, since a long flow is hardly ever lost whole.
 bool fetches_empty(const OperationPlan& plan) {
   const ReductionPlan& reduction = plan.reduction;
   if (!reduction.one_pass || !needs_every_link(reduction.estimator)) return false;
@@ -89,7 +89,8 @@ bool copies_input(const OperationSpec& spec, bool fetches_empty) {
   return is_small(spec) || (fetches_empty && spec.input.bytes() <= kFetchedBytesMax);
 }
 
-// Returns true if noise is measured: packets may be lost, or values of float32 are encoded.
+// Returns true if noise is measured. It is for float32 sums and averages, if packets may be lost or
+// values are encoded.
 bool measures_noise(const OperationSpec& spec) {
   if (!has_reduce_half(spec.kind) || spec.input.dtype != DataType::f32) return false;
   if (!spec.contents || spec.elsewhere()) return false;
@@ -181,11 +182,12 @@ schedule::ShardMap uneven_shards_of(const OperationSpec& spec, OperationPlan& pl
   return schedule::ShardMap::uneven(spec.input.count, plan.uneven_shards, plan.uneven_positions);
 }
 
-// Returns the least length of an all_reduce's shard, unless the tensor is shorter: one datagram's
-// elements, in the half whose datagrams hold more. Each owner costs 2 (N - 1) messages, so shorter
-// shards would take longer: with this rule, 4 KiB over UDP take 0.53, 0.55 and 0.55 of the time at
-// 4, 8 and 16 ranks (docs/measurements/collective.md). Longer shards would cost fewer messages
-// still, but would leave by one uplink, which takes longer than a round trip if the link is slow.
+// Returns the least number of elements in an all_reduce's shard, unless the tensor is shorter. It
+// is what one datagram carries, in the half whose datagrams carry more elements. Each owner costs 2
+// (N - 1) messages, so shorter shards would take longer. With this rule, 4 KiB over UDP take 0.53,
+// 0.55 and 0.55 of the time without it, at 4, 8 and 16 ranks (docs/measurements/collective.md).
+// Longer shards would cost fewer messages still. But a whole shard leaves by one uplink, which
+// takes longer than a round trip if the link is slow.
 std::size_t fitting_shard(const OperationSpec& spec, const OperationPlan& plan) {
   std::size_t elements = 1;
   for (const CodecOptions& codec : {spec.options.codec, spread_codec_of(spec)}) {
@@ -378,8 +380,8 @@ void plan_pairs(const OperationSpec& spec, OperationPlan& plan) {
   }
 }
 
-// Returns the most elements that one rank sends another. The shards of few owners are longer than
-// assumed here, but far from the limit.
+// Returns the largest number of elements that one rank sends to another. If an all_reduce has few
+// owners, their shards are longer than assumed here, but far from the limit.
 std::size_t longest_flow(const OperationSpec& spec, int size) {
   switch (spec.kind) {
     case OperationKind::all_reduce:
@@ -410,7 +412,7 @@ std::size_t longest_flow(const OperationSpec& spec, int size) {
 
 // Returns true if the ranks meet through one rank, which takes 2 (N - 1) messages instead of N (N -
 // 1). On one host the ranks share processors, so fewer messages save more than the second hop
-// costs. Between hosts it takes less time if each rank tells all.
+// costs. Between hosts it takes less time if each rank sends to all others.
 bool goes_through_one_rank(const OperationSpec& spec, const protocol::EndpointConfig& config) {
   const bool meets = spec.kind == OperationKind::barrier || is_empty(spec);
   return meets && spec.options.delivery.kind == Delivery::Kind::exact && config.one_host &&
@@ -449,8 +451,8 @@ void plan_halves(const OperationSpec& spec, Instant submitted, const protocol::E
   plan_common(spec, endpoint.config(), plan);
   plan.self = endpoint.config().self;
   plan.size = endpoint.config().size;
-  // The number of the collective, because Request::sequence counts messages, too, and so differs
-  // between ranks.
+  // The step is the number of the collective. Request::sequence would not do: it includes messages,
+  // and so differs between ranks.
   plan.step = context.number;
   plan.meter = measures_noise(spec) ? &context.meter : nullptr;
   plan.payload = spec.elsewhere() ? context.payload : nullptr;
@@ -488,7 +490,7 @@ Status check_flow_lengths(const OperationSpec& spec, const protocol::EndpointCon
 }
 
 // Plans a collective that takes its place and sends no data: a stand-in, or a call that is
-// forfeited. Of a refused call the tag tells only the kind, since invalid options may have no
+// forfeited. The tag of a refused call has only the kind, since invalid options may have no
 // encoding.
 void plan_stand_in(const Request& request, const protocol::Endpoint& endpoint,
                    OperationPlan& plan) {

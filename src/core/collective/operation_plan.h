@@ -34,22 +34,22 @@ struct ReductionPlan {
   codec::Format format;
   Estimator estimator = Estimator::ratio;
   bool lossy = false;
-  bool one_pass = false;  // best effort: what is lost of a flow that came in part stays lost
-  // Contributions to a packet that hold an infinity or a NaN count as missing.
+  bool one_pass = false;  // best effort: packets lost of a flow that came in part are not repaired
+  // True if a packet's contribution that holds an infinity or a NaN is treated as missing.
   bool finite_only = false;
   std::uint64_t rotation_key = 0;    // key of the order in which all senders walk our shard
   const std::byte* input = nullptr;  // the whole tensor
   std::byte* result = nullptr;       // our reduced shard; may be our part of `input`
-  // Guess of the result of our shard, for Estimator::augmented. If empty, our own contribution
-  // serves.
+  // Guess of the result of our shard, for Estimator::augmented. If empty, our own contribution is
+  // the guess.
   std::span<const float> control;
   std::span<float> residual;  // error feedback, the whole tensor; empty if none
-  // Copy the input, so that the caller may overwrite it soon.
+  // True if the input is copied, so that the caller may overwrite it soon.
   bool copy_input = false;
   bool fetch_empty = false;  // owners ask again for contributions of which no packet arrived
 
-  // Returns the factor that turns a contribution of that weight into values per unit of work. In a
-  // sum each contribution counts as one unit.
+  // Returns the factor that turns a contribution of weight `weight` into values per unit of work.
+  // In a sum each contribution is one unit.
   double per_unit(double weight) const { return op == ReduceOp::avg ? 1.0 / weight : 1.0; }
 };
 
@@ -58,7 +58,7 @@ struct Block {
   std::byte* data = nullptr;
   std::size_t elements = 0;
   std::size_t position = 0;  // in the tensor, for keyed draws; the same at sender and receivers
-  std::size_t offset = 0;  // elements from the tensor's first; for a gather, from that of the root
+  std::size_t offset = 0;    // elements from the start of the tensor (for a gather, the root's)
 };
 
 // Spread half, and every operation that only moves data.
@@ -68,10 +68,10 @@ struct SpreadPlan {
   bool streaming = false;   // the block becomes available chunk by chunk (a reduction fills it)
   bool adopt = false;       // our own block becomes decode(encode(block)): all hold the same bits
   bool copy_input = false;  // small block: keep a copy, so that the caller's memory is soon free
-  // Send an empty packet for a block without elements, so that its receiver hears of it.
+  // True if a block without elements is sent as an empty packet, so that its receiver hears of it.
   bool tells_empty = false;
-  // A payload source and sink encode and decode the elements (PayloadExchange): Block::data is not
-  // used.
+  // True if a payload source and sink encode and decode the elements (PayloadExchange). Block::data
+  // is not used then.
   bool elsewhere = false;
   double meter_factor = 1.0;   // turns the block into values per unit of work
   std::vector<Block> send;     // by receiver; a block without elements is not sent
@@ -90,10 +90,10 @@ struct OperationPlan {
   OperationPlan& operator=(const OperationPlan&) = delete;
 
   OperationKind kind = OperationKind::barrier;
-  Rank self = 0;  // a message is planned as rank 0 of a group of one: the block's other end
+  Rank self = 0;  // 0 for a message; send[0] or receive[0] is its block
   int size = 1;
   DataType dtype = DataType::f32;
-  std::size_t payload_bytes = 0;  // most bytes of one encoded packet
+  std::size_t payload_bytes = 0;  // limit on the bytes of one encoded packet
   // True if some receiver's payloads need a checksum. `intact`: by receiver, 1 if its payloads need
   // none (protocol::EndpointConfig).
   bool sum_payloads = true;
@@ -113,7 +113,7 @@ struct OperationPlan {
   std::vector<std::uint64_t> pair_sends;
   std::vector<std::uint64_t> pair_receives;
   ReductionPlan reduction;    // valid if round.phase(reduce).active
-  SpreadPlan spread;          // valid if round.phase(spread).active, or (point)
+  SpreadPlan spread;          // valid if round.phase(spread).active, or for a message
   protocol::RoundPlan round;  // the protocol's part of the plan
 
   bool sums_to(Rank receiver) const {
@@ -155,8 +155,8 @@ struct PlanContext {
   PayloadExchange* payload;  // used if the request has a source and a sink
 };
 
-// Returns when a call's deadline passes. Infinite future if `deadline` exceeds a quarter of
-// no_deadline.
+// Returns when a call's deadline passes. Returns the infinite future if `deadline` exceeds a
+// quarter of no_deadline.
 Instant overdue_at(Instant submitted, Duration deadline);
 inline Instant deadline_of(const Request& request) {
   return overdue_at(request.submitted, request.spec.options.delivery.deadline);

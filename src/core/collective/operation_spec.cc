@@ -121,8 +121,8 @@ Status check_blocks(const OperationSpec& spec, Rank self, int size) {
   return Status();
 }
 
-// Where an operation in place has one tensor inside the other, in elements: the offset of the input
-// from the start of the output, or of the output from the start of the input.
+// Where one tensor of an operation in place lies inside the other one. Each value is an offset in
+// elements from the start of the outer tensor.
 struct InPlace {
   std::size_t input_in_output = 0;
   std::size_t output_in_input = 0;
@@ -236,8 +236,8 @@ Status check_owner_weights(const OperationSpec& spec, int size) {
   if (!weights.empty() && weights.size() != static_cast<std::size_t>(size)) {
     return invalid(spec, "owner_weights must be one for each rank");
   }
-  // confirm_use, which all ranks must set, lets all decide alike that the call is not cut into
-  // parts.
+  // All ranks must set confirm_use, and a call with confirm_use is not cut into parts. So all ranks
+  // decide alike.
   if (!weights.empty() && !spec.options.confirm_use && spec.parts == 0)
     return invalid(spec, "owner_weights need confirm_use, which all ranks set");
   if (!std::all_of(weights.begin(), weights.end(), is_weight)) {
@@ -353,7 +353,7 @@ Status check_elsewhere(const OperationSpec& spec) {
   return Status();
 }
 
-// Options that read or write values have no meaning without contents.
+// Refuses options that read or write values if the call has no contents.
 Status check_without_contents(const OperationSpec& spec) {
   const CollectiveOptions& options = spec.options;
   if (spec.contents) return Status();
@@ -386,7 +386,8 @@ bool has_spread_half(OperationKind kind) {
   return kind == OperationKind::all_reduce || (!has_reduce_half(kind) && is_collective(kind));
 }
 
-// In an uneven all_to_all other ranks may have elements, so it never counts as empty.
+// Returns true if no rank has elements. An uneven all_to_all is never empty, since other ranks may
+// have elements.
 bool is_empty(const OperationSpec& spec) {
   const bool in_pairs = spec.kind == OperationKind::all_to_all && spec.uneven();
   return is_collective(spec.kind) && spec.kind != OperationKind::barrier && !in_pairs &&

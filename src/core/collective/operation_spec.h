@@ -18,7 +18,8 @@ namespace leeway::collective {
 
 using wire::OperationKind;
 
-// By owner rank, one bit for each packet of a replica_broadcast: which must arrive, and which did.
+// Packets of a replica_broadcast that must arrive, and those that did: one bitmap for each owner
+// rank, with one bit for each packet.
 struct BroadcastLedger {
   std::vector<Bitmap> required;
   std::vector<Bitmap> arrived;
@@ -31,11 +32,11 @@ struct OperationSpec {
   Rank peer = kNoRank;  // root, or the other side of send/recv
   CollectiveOptions options;
   BroadcastLedger* ledger = nullptr;  // replica_broadcast only; must outlive the operation
-  // Tensors have memory. The simulator may clear this: tensors then have only a size, and the
+  // True if tensors have memory. The simulator may clear it: tensors then have only a size, and the
   // operation stages, sums and encodes nothing. Lengths and times of datagrams are the same.
   bool contents = true;
-  // Uneven blocks: of the input in reduce_scatter and all_to_all, of the output in all_gather and
-  // all_to_all.
+  // Uneven blocks of the input (reduce_scatter, all_to_all) and of the output (all_gather,
+  // all_to_all).
   BlockList input_blocks{};
   BlockList output_blocks{};
   bool grouped = false;  // a message of an exchange
@@ -47,8 +48,8 @@ struct OperationSpec {
   // Set for a stand-in: it holds its place among a channel's collectives until Engine::end(). The
   // call itself goes another way, or takes the place later (Engine::submit()).
   bool stands_in = false;
-  // How the call is split to which this operation belongs or for which it stands in
-  // (wire::OperationTag::parts).
+  // How the whole call is split (wire::OperationTag::parts). This operation is a part of that call,
+  // or stands in for it.
   std::uint8_t parts = 0;
   // For a hop: the whole call, which error texts name.
   struct Whole {
@@ -66,8 +67,9 @@ struct OperationSpec {
 };
 
 bool point_to_point(OperationKind kind);  // a message: send or recv
-// Returns true if all ranks must call it in the same order. Messages and exchanges are no
-// collectives: ranks make different numbers of them, so they must not be counted with collectives.
+// Returns true if all ranks must call operations of this kind in the same order. Messages and
+// exchanges are no collectives: ranks make different numbers of them, so they are not numbered with
+// collectives.
 bool is_collective(OperationKind kind);
 bool has_reduce_half(OperationKind kind);
 bool has_spread_half(OperationKind kind);

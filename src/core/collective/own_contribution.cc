@@ -47,8 +47,8 @@ MutableByteSpan OwnContribution::kept_place(Rank owner, const schedule::PacketGr
           half().format.encoded_bytes(grid.packet_elements(index))};
 }
 
-// Copies the input if it is small, so that the caller may soon overwrite it, or if there is a
-// residual to add (error feedback).
+// Copies the input in two cases: if it is small, so that the caller may soon overwrite it, or if a
+// residual must be added to it (error feedback).
 void OwnContribution::take_input() {
   if (!half().copy_input && half().residual.empty()) return;
   const std::size_t bytes = half().shards.count() * element_bytes_;
@@ -67,7 +67,7 @@ void OwnContribution::take_input() {
 }
 
 // Returns true if the owner's part of the residual is added. With weight 0 the owner would ignore
-// it, so it waits for a later call.
+// that part, so it is left for a later call.
 bool OwnContribution::pays_residual(Rank owner) const {
   if (half().residual.empty()) return false;
   return half().op != ReduceOp::avg || plan_->round.weight_for(owner) != 0.0;
@@ -134,8 +134,8 @@ protocol::Payload OwnContribution::payload(Rank owner, PacketIndex index, Packet
   return {out, plan_->sums_to(owner) ? crc32c(out) : 0};
 }
 
-// Writes what encoding lost of `values` to the residual. A resent packet has the same bytes, so it
-// may be written twice.
+// Writes the error of encoding `values` to the residual. A resent packet has the same bytes, so its
+// residual may be written twice.
 void OwnContribution::keep_residual(std::span<const float> values, const codec::Place& place,
                                     ByteSpan encoded) {
   LEEWAY_ASSERT(input_ == copied_input_.data());  // with a residual, the input is our copy

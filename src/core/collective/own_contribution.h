@@ -19,7 +19,7 @@ class OwnContribution {
   // The plan must outlive the operation.
   void begin(const OperationPlan& plan);
 
-  // As protocol::RoundClient.
+  // See the functions of the same names in protocol::RoundClient.
   protocol::Payload payload(Rank owner, PacketIndex index, PacketIndex ahead,
                             MutableByteSpan scratch);
   protocol::Payload parity(Rank owner, wire::ParityPlace place, MutableByteSpan scratch);
@@ -46,18 +46,18 @@ class OwnContribution {
   // written to `memory`.
   ByteSpan contribution_to(Rank owner, const schedule::PacketGrid& grid, PacketIndex index,
                            std::byte* memory) const;
-  // Returns where our encoded packet stays, since parity is computed from it later.
+  // Returns the place where our encoded packet is kept, because parity is computed from it later.
   MutableByteSpan kept_place(Rank owner, const schedule::PacketGrid& grid, PacketIndex index);
 
   const OperationPlan* plan_ = nullptr;  // plan of the current operation
   const std::byte* input_ = nullptr;     // the whole tensor, the caller's or our copy
   schedule::PacketGrid own_grid_;        // cuts our own shard into packets
   std::size_t element_bytes_ = 4;
-  GrowingBuffer copied_input_;  // or the input plus the residual
+  GrowingBuffer copied_input_;  // copy of the input, plus the residual if there is one
   bool multiplies_ = false;     // a factor is still to be applied to the values at `input_`
   // One packet of our own shard, if a factor is applied or the result overwrites the input.
   GrowingBuffer packet_;
-  // Only in a coded phase.
+  // The following are used only in a coded phase.
   GrowingBuffer kept_;                  // our encoded contributions
   std::vector<std::size_t> kept_from_;  // by owner: offset of the first packet
   std::vector<ParityCache> parities_;   // by owner

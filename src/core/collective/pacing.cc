@@ -7,7 +7,7 @@
 namespace leeway::collective {
 namespace {
 
-// Asking the system for its count of drops takes a microsecond, so it is asked this seldom.
+// Interval at which the system is asked for its count of drops. Each question takes a microsecond.
 constexpr Duration kHostDropsEvery = std::chrono::milliseconds(10);
 
 }  // namespace
@@ -33,7 +33,7 @@ void Pacing::start(Instant now, std::unique_ptr<congestion::Uplink> uplink) {
   paths_.each([&](Rank slot, const protocol::Path& path) {
     if (path.window() == 0) return;
     add_path(slot);
-    on_report(now, slot);  // counts of datagrams that left before are no news later
+    on_report(now, slot);  // a baseline: what left before is not counted later
   });
 }
 

@@ -20,7 +20,7 @@ class Pacing {
  public:
   explicit Pacing(Paths& paths) : paths_(paths) {}
 
-  // As Node::pace(), pace_with() and wake_by().
+  // See the functions of the same names in Node.
   bool begin(Instant now, const congestion::Settings& settings);
   bool begin_with(Instant now, const Pacing& first);
   void wake_by(std::function<void()> wake);
@@ -37,7 +37,7 @@ class Pacing {
   // Call it after begin(), when the path has a new report.
   void on_report(Instant now, Rank slot);
 
-  // As in Node.
+  // See the functions of the same names in Node.
   bool wants_host_drops(Instant now) const { return now >= room_at_; }
   void on_host_drops(Instant now, std::uint64_t drops, std::size_t socket_bytes);
 

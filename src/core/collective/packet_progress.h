@@ -1,4 +1,4 @@
-// Tells which packets of this rank's shard still wait for contributions, and which are reduced.
+// Tracks which packets of this rank's shard still wait for contributions, and which are reduced.
 #pragma once
 
 #include <cstdint>

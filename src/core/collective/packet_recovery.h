@@ -30,15 +30,16 @@ class PacketRecovery {
   // As lift(), for an operation without contents: the bytes have no meaning, only the length has.
   ByteSpan lift_nothing(std::size_t bytes) const { return {lifted_.data(), bytes}; }
 
-  // As RoundClient::recover(). `bytes`: length of a full packet. place(index) returns where a
-  // packet lies or is to be written.
+  // Recovers packets as RoundClient::recover() asks. `bytes` is the length of a full packet.
+  // place(index) returns where a packet lies or is to be written.
   template <typename Place>
   void run(const wire::CodeGrid& grid, const protocol::RoundClient::CodedPackets& code,
            std::size_t bytes, Place place) {
     std::array<MutableByteSpan, limits::kCodePackets> places;
     for (std::uint32_t n = 0; n < code.rows.size(); ++n)
       places[n] = place(grid.packet(code.code, n));
-    // Parity, as long as a full packet, may not fit into the place of the flow's last packet.
+    // Parity is as long as a full packet. The flow's last packet may be shorter, and parity does
+    // not fit into its place then.
     const bool fits = !code.last.empty() && places[code.last_at].size() == bytes;
     if (fits) std::memcpy(places[code.last_at].data(), code.last.data(), bytes);
     recovery_->run(std::span(places).first(code.rows.size()), code.rows, bytes,

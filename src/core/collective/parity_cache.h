@@ -1,5 +1,5 @@
-// Parity of one flow's packets, computed a few rows at a time and kept: most of the cost is reading
-// the packets, and all receivers of one block get the same parity.
+// Parity of one flow's packets, computed a few rows at a time, and kept for all receivers that get
+// the same block. Most of the cost is reading the packets.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ class ParityCache {
   }
 
   // Copies a parity to `scratch`, the memory of a train, so that no transport's device must map
-  // this cache. packet(index) returns the payload of a packet of the flow, all of which must be
+  // this cache. packet(index) returns the payload of a packet of the flow; all payloads must be
   // final. `sums`: whether a checksum is wanted.
   template <typename Packet>
   protocol::Payload payload(wire::ParityPlace parity, MutableByteSpan scratch, bool sums,

@@ -3,8 +3,8 @@
 // in the cache. With 10 % loss, 16 MiB on 4 ranks take 1.12 times as long as without loss; if all
 // chunks waited for the end, 1.6 times.
 //
-// All senders walk the shard in one cyclic order of chunks. The chunk in which they start is split
-// into the first and the last part of the walk, so it counts as the last one.
+// All senders walk the shard in one cyclic order of chunks. The walk begins inside a chunk and ends
+// in the same chunk, so that chunk counts as the last one.
 #pragma once
 
 #include <algorithm>
@@ -43,8 +43,8 @@ class PassedChunks {
   }
 
  private:
-  // Returns how many chunks of the order a sender has passed if its packet at this position
-  // arrived. Allows for packets that were overtaken by up to a chunk's length.
+  // Returns how many chunks a sender has passed if its packet at this position arrived. Packets may
+  // have been overtaken by up to a chunk's length, so the sender is taken to be that much behind.
   std::uint32_t passed_by(PacketPosition position) const {
     const ChunkIndex first = grid_.chunk_of(start_);
     const std::uint32_t first_part =
@@ -57,8 +57,8 @@ class PassedChunks {
   schedule::PacketGrid grid_;
   bool follows_ = false;
   PacketIndex start_;                  // packet with which every sender starts its cyclic order
-  std::vector<std::uint32_t> passed_;  // by sender: chunks of the order
-  std::uint32_t by_all_ = 0;           // chunks of the order
+  std::vector<std::uint32_t> passed_;  // by sender: number of chunks that it passed
+  std::uint32_t by_all_ = 0;           // number of chunks that all senders passed
 };
 
 }  // namespace leeway::collective

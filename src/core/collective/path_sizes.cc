@@ -12,7 +12,8 @@ wire::Refusal PathSizes::on_size(Instant now, Rank slot, const wire::Prefix& pre
   wire::Size size;
   const wire::Refusal refusal = wire::decode_size(datagram, size);
   if (refusal != wire::Refusal::none) return refusal;
-  const auto answer = [&](Role role, std::uint16_t bytes) {  // WIRE 10.2: one for one, no longer
+  // Sends one answer, no longer than the datagram that it answers (WIRE 10.2).
+  const auto answer = [&](Role role, std::uint16_t bytes) {
     answers_.add(slot,
                  {.type = wire::PacketType::size,
                   .epoch = prefix.epoch,
@@ -168,7 +169,8 @@ Rank PathSizes::too_narrow(const Member& member) const {
   return kNoRank;
 }
 
-// Returns the longest datagram that all paths of the member carry; 0 while one of them is unknown.
+// Returns the length of the longest datagram that all paths of the member carry, or 0 while one
+// length is unknown. Without `measured`, returns the configured length.
 std::size_t PathSizes::least(const Member& member, bool measured) const {
   std::size_t least = member.config().datagram_bytes;
   for (Rank rank = 0; rank < member.slots().size() && measured; ++rank) {

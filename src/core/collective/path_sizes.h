@@ -28,10 +28,10 @@ class PathSizes {
  public:
   PathSizes(Paths& paths, AnswerQueue& answers) : paths_(paths), answers_(answers) {}
 
-  // Tells the other ranks this rank's size, and asks those that have not told theirs. The size is
-  // the least that its paths carry, once all are known; without `measured` it is the configured
-  // one. Repeat until SizeAgreement::agreed_bytes() has a value. Returns true if this rank's size
-  // is known.
+  // Tells the other ranks this rank's size, and asks those that have not told theirs. This rank's
+  // size is the least that its paths carry, once all are known; without `measured` it is the
+  // configured length. Repeat until SizeAgreement::agreed_bytes() has a value. Returns true if this
+  // rank's size is known.
   bool agree(Member& member, bool measured);
   // Tells the member's size to the peers that have not acknowledged it. Before the member leaves,
   // repeat until Member::all_know_size().
@@ -44,7 +44,7 @@ class PathSizes {
   void on_refused(Instant now, Rank slot, std::size_t bytes);
   const SizeCounters& counters() const { return counters_; }
 
-  // Call it when the route of the path changed. `further`: bytes that a relay adds to its
+  // Call it when the route of the path changed. `further`: bytes that a relay adds to the path's
   // datagrams.
   void on_new_path(Instant now, Rank slot, std::size_t further);
   // Call it when something arrived on the path, because its next probe may now be due earlier.
@@ -61,7 +61,7 @@ class PathSizes {
 
   // Returns true if poll() may have something to write.
   bool waits() const { return asks_ != nullptr || paths_.measured(); }
-  // Writes the next probe or question. It takes no number of its path.
+  // Writes the next probe or question to `out`. Neither takes a number of its path.
   bool poll(Instant now, std::span<const std::unique_ptr<Member>> members,
             protocol::TrainBuffer& out);
   // Cuts the train's datagrams if their path has become too narrow for them since the communicator
@@ -85,9 +85,9 @@ class PathSizes {
   // No path has a probe due before this time.
   Instant wake_at_ = Instant::infinite_future();
   bool due_ = false;        // some paths have probes to send
-  Member* asks_ = nullptr;  // has ranks to ask for their size
-  // Questions sent so far. Each has a number of its own, since injected faults pick datagrams by
-  // number: else a link would lose all questions or none.
+  Member* asks_ = nullptr;  // has ranks to ask for their size; null if none has
+  // Questions sent so far. Each question has its own number, because injected faults pick datagrams
+  // by number. With equal numbers, a link would lose all questions or none.
   std::uint32_t questions_ = 0;
   std::vector<std::byte> whole_;  // a train that is being cut
   SizeCounters counters_;

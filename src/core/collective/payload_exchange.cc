@@ -131,7 +131,8 @@ PayloadChunk PayloadExchange::next_contribution(Rank owner) const {
                         static_cast<std::uint32_t>((first + block.count) % block.chunks.size()));
 }
 
-// Asks the source for a chunk. Returns true if it is ready, and notes where it lies.
+// Asks the source for `chunk`. If the chunk is ready, notes in `block` where it lies, and returns
+// true. Sets `fault` if its length is wrong.
 bool PayloadExchange::take_encoded(const PayloadChunk& chunk, Encoded& block, Status& fault) {
   const EncodedChunk encoded = agreement_->source->encoded(chunk);
   if (encoded.data == nullptr) return false;

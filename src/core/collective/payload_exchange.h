@@ -2,7 +2,7 @@
 // elements (include/leeway/payload.h). Knows which chunks are encoded, where they lie, and where
 // arriving packets land.
 //
-// Source and sink are asked only within ask(), about one chunk of each block at a time.
+// Only ask() asks source and sink how far they are, chunk by chunk of each block.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ class PayloadExchange {
   ByteSpan packet(PayloadHalf half, Rank owner, PacketIndex index) const;
   // Returns which chunks of our contributions are ready, by owner.
   std::span<const Bitmap> ready() const { return ready_; }
-  // Puts this chunk of our own block behind those for which ask() will ask the source.
+  // Queues a chunk of our own block, so that ask() will ask the source for it.
   void expect_spread(ChunkIndex chunk) { expected_.push(chunk); }
 
   struct Progress {
@@ -54,8 +54,8 @@ class PayloadExchange {
   Progress ask(Instant now, schedule::ChunkQueue& available);
 
   // ---- arriving packets ----
-  // Returns where a packet of `from` lands: a contribution to our block, or a packet of its own
-  // block.
+  // Returns where a packet from rank `from` lands. In the reduce half the packet is a contribution
+  // to our block, in the spread half it is part of that rank's block.
   std::byte* place(PayloadHalf half, Rank from, PacketIndex index) const;
   // Sets the factors, by rank, with which the sink must multiply contributions to a packet of our
   // block.
@@ -72,7 +72,7 @@ class PayloadExchange {
   // Returns true if every chunk is encoded, and every chunk that was handed over is used.
   bool over() const { return unencoded_ == 0 && all_used(); }
   bool all_used() const { return used_ == handed_.size(); }
-  // When chunks were last handed over, as ask() saw it.
+  // Time at which ask() last found that chunks had been handed over.
   Instant handed_at() const { return handed_at_; }
   // Returns text that names the chunk that the source or sink must deliver next; empty if none.
   std::string awaited() const;

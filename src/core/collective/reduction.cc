@@ -109,7 +109,8 @@ bool Reduction::all_finite(PacketIndex index, const Direct& direct) {
 }
 
 // Returns true if complete packets are summed with float32 scales. A float64 average is not,
-// because 1/N in float32 has half of its digits. It is summed exactly and divided, as integers are.
+// because 1/N in float32 has only half of float64's digits. That average is summed exactly and
+// divided, as integers are.
 bool Reduction::sums_by_scales() const {
   const bool sums =
       half().op == ReduceOp::sum || (half().op == ReduceOp::avg && plan_->dtype != DataType::f64);
@@ -177,7 +178,7 @@ void Reduction::take_terms(PacketIndex index, ByteSpan own, const Direct& direct
   }
 }
 
-// Returns false if the sum must be finite and is not.
+// Sums `terms_` into the result. Returns false if the sum must be finite and is not.
 bool Reduction::sum_terms(PacketIndex index) {
   const codec::Place place = plan_->place_of(
       plan_->self, half().shards.position(plan_->self) + grid_.packet_offset(index));
@@ -185,8 +186,8 @@ bool Reduction::sum_terms(PacketIndex index) {
                     result_of(index), block_, half().finite_only);
 }
 
-// Puts the ranks whose terms are not finite into `left_out_`. Returns false if there are none: then
-// the sum overflowed.
+// Puts the ranks whose terms are not finite into `left_out_`. Returns false if there are none,
+// which means that the sum of finite terms overflowed.
 bool Reduction::find_non_finite(PacketIndex index) {
   left_out_.clear();
   for (std::size_t i = 0; i < terms_.size(); ++i) {

@@ -2,9 +2,10 @@
 // contributions to this rank's shard, and sums them in rank order as soon as their scales are
 // known.
 //
-// Because of staging, the result depends only on which packets arrived, not on their order, and the
-// estimators' scales (n_i/k_i, 1/count) need to be known only at the end. The contribution that
-// completes a packet is not staged. It is summed from its datagram, in the first-level cache.
+// Because of staging, the result depends only on which packets arrived, not on their order. The
+// estimators' scales (packets sent over packets arrived, 1/count of contributors) need to be known
+// only at the end. The contribution that completes a packet is not staged. It is summed from its
+// datagram, in the first-level cache.
 //
 // This class sums. Its members know what goes out (OwnContribution), which packets and chunks are
 // complete or passed (PacketProgress, PassedChunks), by which scales to sum (ContributionScales),
@@ -47,8 +48,8 @@ class Reduction {
   protocol::Acceptance accept(Rank from, const wire::DataHeader& header, ByteSpan payload,
                               std::span<const protocol::ReceiveFlow> flows,
                               schedule::ChunkQueue& reduced);
-  // As in protocol::RoundClient, for a coded phase. There contributions stay staged after they were
-  // summed, as the code needs them.
+  // As in protocol::RoundClient, for a coded phase. Contributions stay staged there after they were
+  // summed, because parity recovers other packets from them.
   bool hold_parity(Rank from, PacketIndex index, ByteSpan payload);
   ByteSpan lift_parity(Rank from, PacketIndex index);
   bool recover(Rank from, const protocol::RoundClient::CodedPackets& code,
@@ -57,13 +58,13 @@ class Reduction {
   void settle(std::span<const protocol::ReceiveFlow> flows, schedule::ChunkQueue& reduced);
 
   void fill_report(CollectiveReport& report) const;
-  // Returns the units of work of all ranks whose contribution was heard, and of this one.
+  // Returns the sum of the units of work of this rank and of all ranks whose weight has arrived.
   double units() const { return scales_.units(); }
 
  private:
   const ReductionPlan& half() const { return plan_->reduction; }
   bool coded() const { return plan_->round.phase(protocol::FlowKind::reduce).coded; }
-  // Returns true if contributions wait in staging, since they exist and are summed here.
+  // Returns true if contributions exist and are summed here, so that they wait in staging.
   bool stages() const { return plan_->contents && plan_->payload == nullptr; }
   std::size_t encoded_bytes(PacketIndex index) const {
     return half().format.encoded_bytes(grid_.packet_elements(index));

@@ -1,5 +1,5 @@
 // Paths through other processes (relays), and how much each relay forwards for this one (WIRE
-// 9.10). All paths through a relay share its rate. When it is used up, all of them are held.
+// 9.10). All paths through a relay share the relay's rate, and are held when it is used up.
 #pragma once
 
 #include <algorithm>

@@ -33,7 +33,7 @@ std::uint32_t parameter_packet_elements(const CodecOptions& codec, std::size_t d
 
 class ReplicaLedger {
  public:
-  // Bins of the histogram; the last one also holds all higher ages.
+  // Number of bins of the histogram. The last bin also counts all higher ages.
   static constexpr std::size_t kAgeBins = 256;
 
   struct Options {
@@ -58,10 +58,11 @@ class ReplicaLedger {
   Rank owner_of(std::size_t element) const;
   std::uint32_t age_of(std::size_t element) const;  // 0 for an element of our own
 
-  // Over all broadcasts so far.
+  // Figures over all broadcasts so far. age_histogram() counts blocks by their age after a
+  // broadcast.
   std::uint32_t age_max_seen() const { return age_max_seen_; }
   std::uint64_t blocks_refreshed() const { return refreshed_; }  // demanded, and arrived
-  const std::vector<std::uint64_t>& age_histogram() const { return histogram_; }  // block-steps
+  const std::vector<std::uint64_t>& age_histogram() const { return histogram_; }
   double age_mean() const;
 
  private:

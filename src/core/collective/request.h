@@ -15,12 +15,12 @@ namespace leeway::collective {
 class MessageGroup;
 struct PayloadAgreement;
 
-// Belongs to its submitter, and must stay valid until `done`.
+// The submitter owns the request, which must stay valid until `done` is set.
 struct Request {
   OperationSpec spec;
   std::uint64_t sequence = 0;  // on this communicator, from 0
-  // Place of a collective among all of its communicator, if calls go over several channels. nullopt
-  // if the one channel counts by itself.
+  // Place of a collective among all collectives of its communicator, if calls go over several
+  // channels. If there is one channel, it counts them itself, and this is nullopt.
   std::optional<std::uint64_t> place;
   std::optional<std::uint64_t> automatic_number;  // among the reductions whose codec is automatic
   Instant submitted{0};  // deadlines count from here, also for an operation that had to queue

@@ -17,9 +17,9 @@ void add_term(const codec::Format& format, bool first, const Term& term, std::si
         : codec::accumulate(format, bytes, term.scale, sum);
 }
 
-// Returns true if the sum may be formed in the result's memory: it must be aligned float32, and no
-// term that is read later may lie there. The first term may, since each element is read before it
-// is replaced.
+// Returns true if the sum may be formed in the result's memory. That memory must be aligned
+// float32, and no term that is read later may lie there. The first term may lie there unless native
+// terms are added last, since each of its elements is read before it is replaced.
 bool may_sum_in(MutableByteSpan result, DataType dtype, std::span<const Term> terms,
                 bool native_last) {
   if (dtype != DataType::f32) return false;

@@ -9,7 +9,7 @@
 
 namespace leeway::collective {
 
-// One contribution: `elements` values, native (as they lie in tensors) or encoded. Need not be
+// One contribution: the values of a packet, native (as they lie in tensors) or encoded. Need not be
 // aligned.
 struct Term {
   const std::byte* data = nullptr;
@@ -17,12 +17,13 @@ struct Term {
   bool encoded = false;
 };
 
-// Evaluates ((s0 x0 + s1 x1) + s2 x2) + ..., and rounds after each step to float32 (float64 for f64
-// tensors). Writes the tensor's type; narrower types are rounded once. Without terms it writes
-// zeros. `result` may be the memory of any native term. The result's bits depend only on the terms.
+// Evaluates ((s0 x0 + s1 x1) + s2 x2) + ... for scales s and values x. Each step is rounded to
+// float32 (float64 for f64 tensors). Writes the tensor's type; narrower types are rounded once.
+// Without terms it writes zeros. `result` may be the memory of any native term. The result's bits
+// depend only on the terms.
 //
-// Rotated formats: encoded terms are summed in the rotated domain, in rank order, and rotated back
-// before native terms are added. `place`: keys of the first element's random bits.
+// In rotated formats, encoded terms are summed in the rotated domain, in rank order, and rotated
+// back before native terms are added. `place`: keys of the first element's random bits.
 //
 // If `check`, returns whether the sum is finite: a term may hold an infinity or a NaN, or finite
 // terms may overflow. Else returns true.

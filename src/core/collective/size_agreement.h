@@ -1,6 +1,6 @@
-// How the ranks of a communicator agree on its datagram length (WIRE 10.4). Keeps what length
-// ("size") each rank has told, and who has acknowledged this rank's. Says which rank to ask next;
-// sends nothing.
+// How the ranks of a communicator agree on its datagram length (WIRE 10.4). Records the length
+// ("size") that each rank has told, and which ranks have acknowledged this rank's size. Says which
+// rank to ask next; sends nothing.
 #pragma once
 
 #include <cstdint>

@@ -29,7 +29,8 @@ void add_peer(const PeerReport& from, PeerReport& row) {
 }
 
 // Returns the mean of the slices' noise, weighted by their elements. If a slice has losses but no
-// estimate, nothing counts as measured: a mean of the others would hide the slice that lost most.
+// estimate, the result is not measured: a mean of the other slices would hide the slice that lost
+// most.
 NoiseReport mean_noise(std::span<const Request* const> parts, std::span<const double> shares) {
   NoiseReport mean{.gain = 0};
   double whole = 0;

@@ -98,8 +98,8 @@ std::uint32_t Spread::sum(ByteSpan bytes) const {
   return plan_->sum_payloads ? crc32c(bytes) : 0;
 }
 
-// Computes checksums while the reduced chunk is in the cache: at 55 GB/s, against 12 when the
-// packet is sent (16 MiB, 2 ranks).
+// Computes checksums while the reduced chunk is in the cache. That runs at 55 GB/s; when the packet
+// is sent, it would run at 12 GB/s (16 MiB, 2 ranks).
 void Spread::sum_chunk(ChunkIndex chunk) {
   for (std::uint32_t i = 0; i < own_grid_.chunk_size(chunk); ++i)
     own_payload(own_grid_.packet_in(chunk, i));
@@ -178,8 +178,8 @@ void Spread::decode(Rank from, const schedule::PacketGrid& grid, PacketIndex ind
                          elements_at(block, grid, index));
 }
 
-// Returns where a packet is kept as it came, encoded, since parity was computed from encoded
-// packets.
+// Returns the place where an arriving packet is kept. The packet stays encoded, because parity was
+// computed from encoded packets.
 MutableByteSpan Spread::place_of(Rank from, PacketIndex index) {
   const schedule::PacketGrid grid = incoming(from);
   if (half().format.identity()) return elements_at(half().receive[from], grid, index);

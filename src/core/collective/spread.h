@@ -30,8 +30,8 @@ class Spread {
   schedule::PacketGrid outgoing(Rank peer) const { return grid_of(half().send[peer].elements); }
   schedule::PacketGrid incoming(Rank peer) const { return grid_of(half().receive[peer].elements); }
 
-  // Streaming: the reduction has finished these chunks of its own grid. Makes the chunks of our
-  // block available that are complete now.
+  // Streaming: call it when the reduction has finished the chunks `reduced` of its own grid. Makes
+  // the chunks of our block available that are complete now.
   void on_reduced(const schedule::PacketGrid& reduced_grid, const schedule::ChunkQueue& reduced);
   // Streaming: chunks of our block that are complete, in the order in which they became so.
   const schedule::ChunkQueue& available() const { return available_; }
@@ -48,8 +48,8 @@ class Spread {
 
   // Returns the number of elements of `flows` that did not arrive.
   std::uint64_t missing_elements(std::span<const protocol::ReceiveFlow> flows) const;
-  // Zeroes those elements. If an all_reduce's owner fell silent, no gradient came, so none must be
-  // applied.
+  // Sets the elements that did not arrive to 0. If the owner of a shard fell silent, no gradient
+  // came, so none must be applied.
   void clear_missing(std::span<const protocol::ReceiveFlow> flows);
 
  private:

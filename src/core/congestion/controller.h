@@ -25,19 +25,20 @@ struct Sample {
   Duration rtt{0};
   // Shortest round trip of this link lately.
   Duration rtt_min{0};
-  // Delay in the uplink's queue: the least, over all links, of a link's one-way delay above its
-  // minimum. It is the least because a link may also have a queue at its peer.
+  // Delay in the uplink's queue: the least, over all links, of a link's one-way delay minus the
+  // least one-way delay of that link. A link with a longer delay may have a queue at its peer, too.
   Duration queueing{0};
   // Jitter: standard deviation of the one-way delay without a queue (delay_jitter.h), on the link
   // where it is least. 0 if unknown.
   Duration jitter{0};
-  // `delivered_bytes` arrived, at all peers together, within `interval`. 0 if unknown.
+  // In `interval`, `delivered_bytes` bytes arrived at all peers together. 0 if unknown.
   Duration interval{0};
   std::uint64_t delivered_bytes = 0;
   // Bytes that arrived at this peer since its last report.
   std::uint64_t newly_delivered_bytes = 0;
-  // Datagrams that this report covers first, and how many more count as lost. If a datagram that
-  // counted as lost arrives, it is subtracted, so `lost` may be negative.
+  // Number of datagrams that no report covered before this one, and how many more datagrams count
+  // as lost than before. A datagram that counted as lost and arrives is subtracted, so `lost` may
+  // be negative.
   std::uint32_t covered = 0;
   std::int32_t lost = 0;
   // Datagrams that arrived with a queue's ECN mark. Without ECN the queue would have dropped them.
@@ -55,20 +56,21 @@ struct Pace {
   double bits_per_second = 0;
   // Limit for the bytes in flight to all peers together.
   std::uint64_t in_flight_bytes = UINT64_MAX;
-  // Most bytes that leave at once; 0: what the rate allows in a quarter of a millisecond.
+  // Limit on the bytes that leave at once. 0 means what the rate allows in a quarter of a
+  // millisecond.
   std::size_t quantum_bytes = 0;
   // Number of the controller's state. Sample::phase repeats it, so the controller knows in which
   // state lost datagrams were sent.
   std::uint32_t phase = 0;
 };
 
-// Details of when peers are asked for reports: every quarter of a round trip, and before the window
-// is full.
+// Details of when peers are asked for reports. They are asked every quarter of a round trip, and
+// before the window is full.
 struct Questions {
   // Least time between two questions.
   Duration least = std::chrono::milliseconds(1);
-  // Ask a peer also when half of its link's share of the window is in flight. If many links send in
-  // turn, most peers would else not be asked before the window is full.
+  // If true, a peer is asked also when half of its link's share of the window is in flight.
+  // Otherwise, if many links send in turn, most peers are not asked before the window is full.
   bool by_share = false;
 };
 
@@ -83,10 +85,10 @@ class Controller {
   virtual Pace pace() const = 0;
   // Share of packets, 0 to 1, that the network loses by itself, as this controller believes.
   virtual double noise() const { return 0; }
-  // Returns whether data to near peers (kNear in uplink_bundle.cc) need not keep the pace.
+  // Returns true if data to near peers (kNear in uplink_bundle.cc) need not keep the pace.
   virtual bool spares_near() const { return true; }
   virtual Questions questions() const { return {}; }
-  // Returns whether a link is limited while a queue stands at its peer's access link, where several
+  // Returns true if a link is limited while a queue stands at its peer's access link, where several
   // senders may meet (link_governor.h).
   virtual bool governs_links() const { return false; }
 };

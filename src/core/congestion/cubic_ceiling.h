@@ -1,5 +1,6 @@
 // The window that a CUBIC flow (RFC 9438) would have under the same losses and marks. It bounds a
-// controller that follows other signs, so that it takes no more from TCP flows than CUBIC would.
+// controller that follows other signs, so that the controller takes no more from TCP flows than
+// CUBIC would.
 #pragma once
 
 #include <algorithm>
@@ -24,15 +25,14 @@ class CubicCeiling {
   // flight than the window allows, the fraction is of `packets`.
   void cut(Instant now, double packets, double keep = kBeta) {
     window_ = std::clamp(packets, kWindowMin, window_);
-    // Fast convergence: if this loss came at a smaller window than the last one, leave room for
-    // others.
+    // Fast convergence: a loss at a smaller window than the last loss leaves room for other flows.
     maximum_ = window_ < maximum_ ? window_ * (1 + kBeta) / 2 : window_;
     window_ = std::max(window_ * keep, kWindowMin);
     start_epoch(now);
   }
 
-  // Call it once a round trip. `used`: whether the window limited what was sent. A window that did
-  // not does not grow, because nothing tested whether the path carries more (RFC 7661).
+  // Call it once a round trip. `used`: whether the window limited what was sent. A window that
+  // limited nothing does not grow, because nothing tested whether the path carries more (RFC 7661).
   void on_round(Instant now, Duration rtt, bool used) {
     if (!used) {
       epoch_ += rtt;

@@ -1,9 +1,9 @@
 // Measures jitter: how much a path's delay varies apart from our own queue.
 //
 // Our queue grows and drains over several reports. So without jitter, the delay in each report
-// would lie halfway between those in the reports before and after. The distance from halfway counts
-// as jitter. It is no jitter where the queue turns from growing to draining, but the median ignores
-// these few cases.
+// would lie halfway between the delays in the reports before and after it. The distance from
+// halfway is taken for jitter. Where the queue turns from growing to draining, this is wrong, but
+// the median ignores these few reports.
 #pragma once
 
 #include <algorithm>
@@ -38,9 +38,9 @@ class DelayJitter {
   static constexpr std::size_t kReportsMin = 32;
   static constexpr std::size_t kReports = 128;
   static constexpr std::size_t kRefreshed = 8;
-  // Converts the median distance from halfway to the standard deviation of one delay. If that is s
-  // and jitter is normal, the distance has deviation sqrt(1.5) s, and the median of its absolute
-  // value is 0.6745 of that.
+  // Converts the median distance from halfway to the standard deviation s of one delay. If jitter
+  // is normally distributed, the distance has standard deviation sqrt(1.5) s. The median of its
+  // absolute value is 0.6745 times that.
   static constexpr double kOfMedian = 1 / (0.6745 * 1.2247);
 
   void measure() {

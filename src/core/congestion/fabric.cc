@@ -14,13 +14,13 @@ constexpr double kStartEnd = 0.5;  // fraction of the target
 constexpr int kQuietRounds = 4;         // before the step doubles
 constexpr double kStepMost = 1.0 / 32;  // most that the step becomes, as a fraction of the window
 
-// A delay above the target shrinks the window by kBeta times the excess's fraction of the delay.
+// If queueing exceeds the target, the window shrinks by the fraction kBeta * excess / round trip.
 constexpr double kBeta = 0.8;
 constexpr double kKeepMin = 0.5;
 constexpr double kWindowMin = kPacketBytes / 16;
 constexpr double kDrain = 0.7;      // fraction of the queue
 constexpr double kDrainMin = 0.25;  // fraction of the rate
-// Queues are not drained for smaller windows than this: such a queue is gone before it is reported.
+// Least window for which the queue is drained. A smaller window's queue is gone before its report.
 constexpr double kDrainFrom = 2 * kPacketBytes;
 constexpr double kOverflowPart = 0.5;  // fraction of the queue
 // The queue length at the last overflow grows by this factor each round trip, since others may have
@@ -37,8 +37,8 @@ constexpr double kMarkedGain = 1.0 / 8;
 // quarter of a round trip.
 constexpr double kAhead = 1.5;
 constexpr double kInFlightMin = 2 * kPacketBytes;
-// Time of a batch. A longer one would be a queue by itself: with 50 us, a 10 Gb/s link carried only
-// 0.82 of its rate.
+// Time that a batch takes to leave. A longer batch would be a queue by itself: with 50 us, a
+// 10 Gb/s link carried only 0.82 of its rate.
 constexpr double kQuantumSeconds = 10e-6;
 constexpr double kQuantumPart = 0.25;   // fraction of the window
 constexpr double kFirstSeconds = 1e-3;  // round trip that is assumed until one is known
@@ -95,8 +95,9 @@ void Fabric::shrink(Instant now, double keep) {
   ++phase_;
 }
 
-// Returns whether losses show an overflow. A round trip of a small window has too few packets to
-// tell overflow from chance, so up to kJudgedRounds round trips count together.
+// Returns true if losses show an overflow. A round trip of a small window has too few packets to
+// tell overflow from chance. So losses add up over several round trips: kJudgedRounds, or more
+// until there are kJudgedPackets packets.
 bool Fabric::excess() {
   const bool is = tally_.lost >= kLostMin && tally_.lost > kLossMargin * tally_.covered;
   if (is) overflow_ns_ = tally_.queue_most_ns;

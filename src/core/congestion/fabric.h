@@ -4,10 +4,10 @@
 // 1. **Below a target** of queueing, the window grows by an eighth of a packet each round trip. The
 //    step doubles every four round trips without a cut, so a free link is soon filled. All senders
 //    that share a link add alike.
-// 2. **Above the target**, the window shrinks in proportion to the excess, but once a round trip,
-//    since packets sent before do not show the effect. In that round trip the rate is lower still,
-//    so that most of the queue drains. A sender that began while the queue stood took the queue for
-//    the path's own delay, and now measures the true one.
+// 2. **Above the target**, the window shrinks in proportion to the excess, but only once a round
+//    trip, since packets sent before the cut do not show its effect. In that round trip the rate is
+//    lower still, so that most of the queue drains. A sender that began while the queue stood took
+//    the queue for the path's own delay. It now measures the true delay.
 // 3. **The target** is longer for a smaller window: where many senders share a link, packets meet
 //    by chance. It is at most half of the longest queue seen when packets overflowed.
 // 4. **Marks** shrink the window by half of their share (RFC 8257). **Losses** halve it if they are
@@ -35,7 +35,7 @@ class Fabric final : public Controller {
   static constexpr double kStepFirst = kPacketBytes / 8;
   static constexpr double kNoQueueNs = 1e18;
 
-  // Counts of the latest round trips.
+  // Sums over the latest round trips.
   struct Tally {
     double covered = 0;
     double lost = 0;
@@ -48,7 +48,7 @@ class Fabric final : public Controller {
   void shrink(Instant now, double keep);
   void on_round(const Sample& sample);
   bool excess();
-  // Returns whether the reported datagram was sent after the window shrank.
+  // Returns true if the reported datagram was sent after the window shrank.
   bool is_fresh(const Sample& sample) const { return sample.now - sample.rtt >= shrank_at_; }
 
   double window_ = kWindowFirst;

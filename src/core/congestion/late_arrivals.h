@@ -1,8 +1,9 @@
 // Estimates how many missing datagrams are lost, and not only overtaken.
 //
-// Reports only count arrivals, so an overtaken datagram is missing until it arrives. On a path with
-// jitter, some always are. So if n datagrams arrived late recently, n may be missing without
-// counting as lost. On a path that keeps order, every missing datagram counts at once.
+// A report has only the number of arrivals, so an overtaken datagram is missing until it arrives.
+// On a path with jitter, some datagrams are always overtaken. So if n datagrams arrived late
+// recently, n missing datagrams do not count as lost. On a path that keeps order, every missing
+// datagram counts as lost at once.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,8 @@ namespace leeway::congestion {
 class LateArrivals {
  public:
   // `missing`: datagrams that did not arrive, of all that reports covered so far. Returns how many
-  // more count as lost than at the last call. It is negative if some of these have now arrived.
+  // more datagrams count as lost than at the last call. The result is negative if datagrams that
+  // counted as lost have arrived.
   std::int64_t lost(std::int64_t missing) {
     if (++reports_ % kPeakReports == 0) peak_.next_window();
     if (reports_ % kLateReports == 0) late_.next_window();
@@ -28,7 +30,7 @@ class LateArrivals {
   }
 
  private:
-  // Lengths of the two maxima's windows, in reports; these come every quarter of a round trip.
+  // Windows of the two maxima, in reports. A report comes every quarter of a round trip.
   static constexpr std::uint32_t kPeakReports = 8;
   static constexpr std::uint32_t kLateReports = 1024;
 

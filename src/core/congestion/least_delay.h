@@ -1,5 +1,5 @@
 // Least delay of the last one to two minutes. Older delays are forgotten because paths change and
-// clocks drift. The memory is long, because a queue that stands all that time looks like no queue.
+// clocks drift. The memory is long, because a queue that stands all that time is not noticed.
 #pragma once
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 // queue is not in the uplink, so the controller does not see it.
 //
 // All senders to the peer together take what one CUBIC flow would (cubic_ceiling.h), in equal
-// parts. The limit begins when a queue has stood for kStandingRounds round trips, and ends when
-// there was none for kFreeRounds. While no queue stands, losses do not count.
+// parts. The limit begins when a queue has stood for kStandingRounds round trips, and ends when no
+// queue stood for kFreeRounds round trips. While no queue stands, losses do not count.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace leeway::congestion {
 
 class LinkGovernor {
  public:
-  // `queue`: the link's queueing delay less the uplink's. `noise`: share of packets that the
-  // network loses by itself. `senders`: ranks that share the peer's access link.
+  // `queue`: the link's queueing delay minus the uplink's queueing delay. `noise`: share of packets
+  // that the network loses by itself. `senders`: number of ranks that share the peer's access link.
   void on_report(const Sample& sample, Duration queue, double noise, std::size_t senders) {
     least_ = std::min(least_, queue);
     delivered_ += static_cast<double>(sample.newly_delivered_bytes);

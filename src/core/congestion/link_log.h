@@ -1,9 +1,9 @@
 // Log of the datagrams that left towards one peer, for as long as reports may refer to them.
 //
 // A report names the newest datagram that arrived, and how many arrived in all. For each datagram
-// the log holds what the uplink had delivered when it left. The difference to the present count is
-// what the uplink delivers in a round trip. A report looks up one datagram only, so its cost is
-// constant.
+// the log has the number of bytes that the uplink had delivered when the datagram left. The
+// difference to the present number is what the uplink delivers in a round trip. A report looks up
+// one datagram only, so its cost is constant.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@ namespace leeway::congestion {
 
 struct Departure {
   Instant at;
-  // Counts of the uplink when the datagram left: bytes that had left, including this batch; bytes
-  // that reports covered; bytes of those that arrived; and the time of the latest report.
+  // State of the uplink when the datagram left: bytes that had left, including this batch; bytes
+  // that reports had covered; bytes that had arrived by these reports; time of the latest report.
   std::uint64_t sent = 0;
   std::uint64_t covered = 0;
   std::uint64_t delivered = 0;
@@ -55,8 +55,8 @@ class LinkLog {
     return &departures_[sequence & (departures_.size() - 1)];
   }
 
-  // Notes that a report covers all datagrams up to this one. Returns how many bytes no report
-  // covered before.
+  // Notes that a report covers all datagrams up to this one. Returns how many of their bytes no
+  // earlier report covered.
   std::uint64_t cover(const Departure& departure) {
     const std::uint64_t before = covered_bytes_;
     if (departure.bytes > before) covered_bytes_ = departure.bytes;

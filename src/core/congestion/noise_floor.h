@@ -2,8 +2,8 @@
 //
 // The floor is the share of packets that the path loses while no queue overflows. Later losses are
 // *excess* if they exceed the floor by more than chance explains, which is three standard
-// deviations. Losses come in bursts, so their variance is that of independent losses times burst(),
-// a factor of two or more. It is measured on the packets that teach the floor.
+// deviations. Losses come in bursts, so their variance is the variance of independent losses times
+// burst(). This factor is two or more, and is measured on the packets that teach the floor.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,8 @@ class NoiseFloor {
     if (sent_ >= kSpreadPackets) note_spread(sent, lost);
     sent_ += sent;
     lost_ += std::max(lost, 0.0);
-    // A share above kMax is no noise: others' queue stood from the start, and we took its delay for
-    // the path's. So everything learnt is forgotten.
+    // A share above kMax is no noise. Then a queue of other flows stood from the start, and we took
+    // its delay for the path's own. So everything learnt is forgotten.
     if (sent_ >= kSpreadPackets && lost_ > kMax * sent_) *this = {};
     // The network may change, so older packets count less once there are kMemoryPackets.
     if (sent_ > kMemoryPackets) {
@@ -34,7 +34,7 @@ class NoiseFloor {
   void decay() { lost_ *= 0.7; }
 
   double mean() const { return sent_ <= 0 ? 0 : std::min(lost_ / sent_, kMax); }
-  // Returns a lower bound of the floor: the mean less its uncertainty.
+  // Returns a lower bound of the floor: the mean minus its uncertainty.
   double value() const {
     if (sent_ <= 0) return 0;
     const double deviation = std::sqrt(mean() * (1 - mean()) / sent_);
@@ -62,7 +62,7 @@ class NoiseFloor {
     return more > std::max(chance, margin * sent) ? more : 0;
   }
 
-  // Returns whether more packets were lost than the floor and two standard deviations explain. If
+  // Returns true if more packets were lost than the floor and two standard deviations explain. If
   // the floor is 0, any loss is more.
   bool more(double sent, double lost) const {
     return lost > sent * mean() + 2 * std::sqrt(burst() * mean() * (1 - mean()) * sent);

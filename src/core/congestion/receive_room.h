@@ -2,13 +2,13 @@
 // limits how much they may have in flight.
 //
 // The system counts the drops of a socket, but not of each sender. Datagrams are numbered, so the
-// receiver knows how many of each sender are missing. It shares the drops out in proportion to
-// these, and tells no peer of more drops than it misses. Peers then know that the network did not
-// lose these datagrams.
+// receiver knows how many datagrams of each sender are missing. It divides the drops among senders
+// in proportion to these numbers, and gives no sender more drops than datagrams are missing.
+// Senders then know that the network did not lose the dropped datagrams.
 //
 // Until the first drop nothing is limited. From then on, all peers together may have as much in
-// flight as the host reads in a round trip, plus a part of the buffer. Both grow while nothing is
-// dropped. After ten seconds without drops there is no limit any more.
+// flight as the host reads in a round trip, plus a part of the buffer. Both amounts grow while
+// nothing is dropped. After ten seconds without drops there is no limit any more.
 #pragma once
 
 #include <algorithm>

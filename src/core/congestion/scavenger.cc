@@ -7,8 +7,8 @@ namespace leeway::congestion {
 namespace {
 
 constexpr double kTargetMostNs = 60e6;
-// Target after an overflow, as a fraction of the longest queue. It is small, so that others who
-// fill a short queue are noticed before it overflows.
+// Target after an overflow, as a fraction of the longest queue. It is small, so that other flows
+// that fill a short queue are noticed before the queue overflows.
 constexpr double kTargetPart = 0.25;
 constexpr double kTargetLeastNs = 0.5e6;
 constexpr double kSlowStartEnd = 0.75;  // fraction of the target

@@ -21,8 +21,8 @@ struct Uplink::Shared {
     std::function<void()> wake;
     bool idle = true;       // had nothing to send when it was open
     bool has_turn = false;  // open() returned true, and nothing was sent yet
-    // Was woken for its turn. It is woken again only after it was held back again, since its socket
-    // may be full.
+    // The lane was woken for its turn. It is woken again only after it was held back again, since
+    // its socket may be full.
     bool told = false;
   };
 
@@ -45,7 +45,8 @@ struct Uplink::Shared {
   Instant latest{0};
 };
 
-// Holds the lock, if there is one, and moves `now` to the latest time that any lane gave.
+// Takes the lock if there are several lanes. Then also moves `now` up to the latest time that any
+// lane gave.
 class Uplink::Guard {
  public:
   explicit Guard(Shared& shared) {
@@ -210,8 +211,8 @@ void Uplink::on_wake(Instant now) {
   if (guard.many() && now >= turn_at()) shared_->lanes[lane_].told = true;
 }
 
-// Returns when this lane may send what it held back. Infinite future if it held nothing back, or if
-// only a report can open the bundle.
+// Returns the time at which this lane may send what it held back. Returns infinite future if it
+// held nothing back, or if only a report can open the bundle.
 Instant Uplink::turn_at() const {
   const Instant opens_at = shared_->bundle.opens_at();
   if (!shared_->waits(lane_) || opens_at == Instant::infinite_future())

@@ -6,7 +6,7 @@
 // in turn, one batch each.
 //
 // Lanes have threads of their own, so a lock protects what they share; a single node never takes
-// it. Calls of different lanes may pass times out of order; the latest time so far counts.
+// the lock. Calls of different lanes may pass times out of order. The latest time so far is used.
 #pragma once
 
 #include <functional>

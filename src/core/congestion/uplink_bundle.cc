@@ -10,11 +10,11 @@ namespace {
 constexpr double kQuantumSeconds = 0.25e-3;
 constexpr double kQuantumMin = 2 * kPacketBytes;
 constexpr std::size_t kQuantumMax = std::size_t{64} * 1024;
-// A host that wakes late may make up for lost time: for half a quantum, or on a long path for a
-// 32nd of the round trip (half of the queue that `wan` allows), because a busy host sleeps longer
-// than a batch takes. 0.5 ms is the limit, since with 1 ms shallow queues overflowed. Four ranks on
-// two cores (tools/wan_lab, 500 Mb/s, 20 ms, exact 4 MiB) took 165 ms a call with half a quantum
-// only, and 216 at 10 % loss. With a limit of 0.6 ms they took 151 and 192.
+// A host that wakes late may make up for lost time, because a busy host sleeps longer than a batch
+// takes. It may make up for half a quantum, or on a long path for a 32nd of the round trip (half of
+// the queue that `wan` allows). The limit is 0.5 ms, since with 1 ms shallow queues overflowed.
+// Four ranks on two cores (tools/wan_lab, 500 Mb/s, 20 ms, exact 4 MiB) took 165 ms a call with
+// half a quantum only, and 216 ms at 10 % loss. With a limit of 0.6 ms they took 151 ms and 192 ms.
 constexpr int kCatchUpPart = 32;
 constexpr Duration kCatchUpMost = std::chrono::microseconds(500);
 // Least time without an answer that counts as silence, because a busy host answers late.
@@ -26,7 +26,8 @@ constexpr double kSilentRate = 2 * 8 * kPacketBytes;
 // The path to it does not pass the bottleneck for which the controller is made.
 constexpr Duration kNear = std::chrono::milliseconds(2);
 constexpr int kNearer = 8;
-// Most bytes in flight to a near peer. They are not paced, so all of them may wait in its socket.
+// Limit on the bytes in flight to a near peer. They are not paced, so all of them may wait in the
+// peer's socket.
 constexpr std::uint64_t kNearWindowBytes = 1 << 20;
 // Losses to a near peer are judged every kNearJudged datagrams. If more than one in kNearLostPart
 // are lost, unpaced data overflows a queue, which data for far peers may have to pass, too.
@@ -139,8 +140,9 @@ std::uint32_t UplinkBundle::datagrams_granted(std::size_t link) const {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes / at.datagram_bytes, UINT32_MAX));
 }
 
-// Writes off what is in flight on links that have sent nothing for a while. With many links, the
-// last question on some is lost; without a report their datagrams would fill the window for ever.
+// Writes off what is in flight on links that have sent nothing for a while. Where there are many
+// links, some of them lose their last question, so no report covers their datagrams. These would
+// fill the window for ever.
 void UplinkBundle::write_off_stale(Instant now) {
   for (Link& link : links_) {
     if (link.near || link.log.under_way() == 0 || now - link.sent_at < stuck_for()) continue;
@@ -149,11 +151,12 @@ void UplinkBundle::write_off_stale(Instant now) {
   }
 }
 
-// Measures the uplink's rate between two datagrams of this link about a round trip apart. The bytes
-// are those that left to all peers between the two, times the share that lately arrived of the
-// covered bytes (of this link or of all, whichever is less). The time is that between the two
-// departures or, if longer, arrivals. The sum of reports would mislead: it grows in steps, and the
-// maximum of such samples was 13 % above the path's rate.
+// Measures the uplink's rate between two datagrams of this link that left about a round trip apart.
+// The bytes are what left to all peers between these two datagrams, times the share of covered
+// bytes that arrived lately. This share is taken of the link or of all links, whichever is less.
+// The time is that between the two departures, or between the two arrivals if that is longer. A
+// rate from the sum of reports would mislead: the sum grows in steps, and the maximum of such
+// samples was 13 % above the path's rate.
 void UplinkBundle::measure_rate(Link& at, const Departure& departure, const Arrivals& arrivals,
                                 Sample& sample) {
   const auto mark = [&at](std::size_t i) -> const Mark& {
@@ -211,8 +214,8 @@ void UplinkBundle::judge_losses(Link& at, std::uint32_t covered, std::uint32_t r
   at.near_covered = at.near_lost = 0;
 }
 
-// Returns whether some used link waits for its first report. Near peers answer first, and their
-// reports say nothing about the path to the others.
+// Returns true if a link that has sent data still waits for its first report. Near peers answer
+// first, and their reports say nothing about the path to far peers.
 bool UplinkBundle::awaits_first_report(Instant now) const {
   if (!controller_->spares_near()) return false;
   return std::any_of(links_.begin(), links_.end(), [now](const Link& link) {
@@ -220,9 +223,10 @@ bool UplinkBundle::awaits_first_report(Instant now) const {
   });
 }
 
-// Returns the delay in the uplink's queue: the least of all links, since this queue delays all of
-// them. More delay on one link is at its peer, where other senders' bursts meet. Links with less
-// than half of the round trip do not count: they may not pass the bottleneck.
+// Returns the delay in the uplink's queue. It is the least queueing of all links, since this queue
+// delays all links. Further delay on a link is at the link's peer, where other senders' bursts
+// meet. Links with less than half of the round trip of `at` are left out, because they may not pass
+// the bottleneck.
 Duration UplinkBundle::queueing(Instant now, const Link& at) const {
   Duration least = at.queueing;
   // In a short round trip few links report, so three round trips count.
@@ -263,8 +267,8 @@ void UplinkBundle::begin_anew(Instant now, std::size_t link) {
   at.unmarkable = 0;
 }
 
-// Tells the link's governor about the queue at the peer, to which all ranks send: the queueing
-// beyond the uplink's, which every link shows.
+// Gives the link's governor the queue at the peer, to which all ranks send. This is the link's
+// queueing minus the uplink's queueing, which every link shows.
 void UplinkBundle::govern(Link& at, const Sample& sample) const {
   at.governor.on_report(sample, at.queueing - sample.queueing, controller_->noise(),
                         std::max<std::size_t>(links_made_, 1));
@@ -285,8 +289,8 @@ std::uint32_t UplinkBundle::take_marks(Link& at, const Arrivals& arrivals,
   return at.unmarkable > kUnmarkableMax ? 0 : marked;
 }
 
-// Returns how many more datagrams the peer's socket dropped (WIRE 3.16). No more are believed than
-// did not arrive.
+// Returns how many more datagrams the peer's socket dropped (WIRE 3.16). No more drops are believed
+// than there are datagrams that did not arrive.
 std::uint64_t UplinkBundle::take_host_drops(Link& at, const Arrivals& arrivals) const {
   const auto more = static_cast<std::uint16_t>(arrivals.host_drops - at.host_drops);
   at.host_drops = arrivals.host_drops;
@@ -346,8 +350,8 @@ void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arri
     rtt_ = sample.rtt;  // the assumed round trip is far off
   rtt_ += (sample.rtt - rtt_) / 8;
   sample.rtt_min = Duration(at.rtt.value());
-  // The two clocks differ by an unknown constant. It is in `one_way` and in its minimum, so it
-  // cancels in `queueing`.
+  // The two clocks differ by an unknown constant. The one-way delay and its minimum both contain
+  // the constant, so it cancels in `queueing`.
   const auto left_us = static_cast<std::uint32_t>(departure->at.ns / 1000);
   const std::uint32_t raw_us = arrivals.arrived_us - left_us;
   if (!at.one_way_us) at.one_way_us = raw_us;

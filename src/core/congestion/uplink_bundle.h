@@ -1,9 +1,9 @@
 // One rank's uplink: all links that share it, one controller, one pacer.
 //
-// Datagrams to all peers go through it. It turns peers' reports into samples for the controller,
-// keeps the controller's pace, and asks peers for reports often enough. In the protocol's outbox
-// links send in turn, one batch each. A batch is at most the pacer's quantum, so equal turns are
-// equal shares.
+// Datagrams to all peers go through the bundle. It turns peers' reports into samples for the
+// controller, keeps the controller's pace, and asks peers for reports often enough. In the
+// protocol's outbox links send in turn, one batch each. A batch is at most the pacer's quantum, so
+// equal turns are equal shares.
 //
 // Silence is no permission to send: while nobody answers, the pace is halved at every time-out.
 #pragma once
@@ -58,10 +58,10 @@ class UplinkBundle {
   // Call it before anything is sent to the peer. `datagrams`: how many may be unreported at a time.
   void make_link(std::size_t link, std::size_t datagrams);
 
-  // Returns whether data may leave now. If not, data may leave after a report, or after on_wake()
+  // Returns true if data may leave now. If not, data may leave after a report, or after on_wake()
   // at next_wake().
   bool open(Instant now) const { return now >= free_at_ && !full(); }
-  // Most bytes of the next batch.
+  // Limit on the bytes of the next batch.
   std::size_t quantum_bytes() const { return quantum_bytes_; }
   // Call it when there was data to send, and open() was false.
   void note_held_back() { held_back_ = true; }
@@ -72,19 +72,19 @@ class UplinkBundle {
   }
 
   // Counts a batch that left. `share`: of the links with data to send, the fraction that may send
-  // now. The batch is charged as bytes / share, as if the others had used their turns.
+  // now. The batch is charged as bytes / share, as if the other links had used their turns.
   void on_sent(Instant now, std::size_t link, const Sent& sent, double share = 1);
   // Counts a batch for many peers, on which no report comes.
   void on_group_sent(Instant now, std::size_t bytes) { spend(now, bytes); }
-  // Returns whether the next datagram to the peer must ask for a report. That is every quarter of a
-  // round trip, and before the window is full, since only a report opens it again.
+  // Returns true if the next datagram to the peer must ask for a report: every quarter of a round
+  // trip, and before the window is full, since only a report opens the window again.
   bool asks(Instant now, std::size_t link) const;
   void on_asked(Instant now, std::size_t link);
   // Returns how many datagrams may be in flight to the peer, each as long as the longest one sent
   // there. Limits are the peer's grant, the queue at the peer, and 1 MiB for a near peer. Returns
   // UINT32_MAX if there is no limit.
   std::uint32_t datagrams_granted(std::size_t link) const;
-  // Takes in a report. The caller must drop reports that a later one overtook.
+  // Takes in a report. The caller must drop reports that a later report overtook.
   void on_report(Instant now, std::size_t link, const Arrivals& arrivals);
 
   // Call it when the peer has moved. Forgets all measurements of its link, and writes off its
@@ -93,13 +93,15 @@ class UplinkBundle {
 
   void on_wake(Instant now);
   // Returns true if every peer that has answered is so far away (2 ms or more) that waking a thread
-  // takes a small part of a round trip. Returns false until one has answered.
+  // takes a small part of a round trip. Returns false until a peer has answered.
   bool all_far() const;
-  // Returns when on_wake() is due; infinite future if only a report can change anything.
+  // Returns the time at which on_wake() is due; infinite future if only a report can change
+  // anything.
   Instant next_wake() const;
-  // Returns when the pace lets data leave; infinite future if only a report can open the window.
+  // Returns the time from which the pace lets data leave; infinite future if only a report can open
+  // the window.
   Instant opens_at() const { return full() ? Instant::infinite_future() : free_at_; }
-  // Returns when on_wake() must check for silence next.
+  // Returns the time at which on_wake() must check for silence next.
   Instant watch_at() const;
   // Returns the time that a full quantum takes at the pace.
   Duration quantum_time() const { return time_of(quantum_bytes_); }
@@ -113,7 +115,7 @@ class UplinkBundle {
   }
 
  private:
-  // A datagram that a report named, and counts from that report.
+  // A datagram that a report named, and what that report said at the time.
   struct Mark {
     Departure departure;
     std::uint32_t arrived_us = 0;
@@ -133,10 +135,11 @@ class UplinkBundle {
     Instant first_sent_at{0};
     Instant sent_at{0};
     bool near = false;  // does not pass the bottleneck: data on this link is not paced
-    // The link passes the bottleneck although its peer is near. Only begin_anew() resets this.
+    // True if the link passes the bottleneck although its peer is near. Only begin_anew() resets
+    // it.
     bool lossy = false;
-    // Datagrams of a near peer that reports cover, and that were lost, since its losses were last
-    // judged.
+    // Number of datagrams to a near peer that reports covered since its losses were last judged,
+    // and number of these that were lost.
     std::uint32_t near_covered = 0;
     std::uint32_t near_lost = 0;
     Duration queueing{0};  // in the latest report
@@ -175,7 +178,7 @@ class UplinkBundle {
   bool is_stuck() const { return held_back_ && full(); }
   Duration stuck_for() const { return 3 * std::max(rtt_, questions_.least); }
   Duration patience() const;
-  // Returns for how much lost time a host that woke late may make up.
+  // Returns the length of lost time that a host may make up for if it woke late.
   Duration catch_up() const;
   Duration time_of(std::size_t bytes) const {
     const double ns_per_byte = 8e9 / pace().bits_per_second;

@@ -87,8 +87,8 @@ void Wan::leave_startup(Instant now) {
   enter(State::yield);
 }
 
-// If the floor now explains the losses behind some cuts, the share becomes the rate before them,
-// but no more than the path has carried.
+// Raises the share if the floor now explains the losses behind some cuts. The share then becomes
+// the rate before these cuts, but no more than the path has carried.
 void Wan::take_back_cuts(Instant now) {
   const std::optional<double> before = losses_.take_back(now);
   if (!before) return;
@@ -170,8 +170,8 @@ void Wan::learn(bool lossy) {
 void Wan::on_compete_round(Instant now) {
   ceiling_.on_round(now, path_.rtt(), round_.used);
   rate_ = ceiling_.packets() * path_.packet_rate() * (1 - noise());
-  // A flow that fills the queue makes it longer than the target. If it is always shorter, there is
-  // no such flow, and the path's delay has grown.
+  // A flow that fills the queue makes the queue longer than the target. If the queue is always
+  // shorter, there is no such flow, and the path's delay has grown.
   short_rounds_ = round_.queue_most < target() ? short_rounds_ + 1 : 0;
   if (round_.queue_least < target() / 2 || short_rounds_ >= kStandingRounds) {
     share_ = rate_;
@@ -179,7 +179,7 @@ void Wan::on_compete_round(Instant now) {
     quiet_rounds_ = 0;
     return enter(State::seek);
   }
-  // The floor may have been learnt from a queue that others filled, so it decays until it is
+  // The floor may have been learnt from a queue that other flows filled, so it decays until it is
   // confirmed.
   if (++compete_rounds_ % kDoubtRounds == 0) losses_.decay();
   if (!shows_new_rate(now)) return;

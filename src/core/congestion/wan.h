@@ -10,15 +10,15 @@
 //    the sign showed. The rate then returns to the share at once, and goes beyond it by a packet a
 //    round trip, then by two, four, eight: a path that has become free is filled in a few round
 //    trips. All who share a path add alike and give way in proportion, so shares become equal.
-// 2. **The target** is less for a larger window (1 / sqrt(window), as Swift's). It is at most half
-//    of the longest queue that was seen when packets overflowed, and at least what delays vary by
-//    themselves (delay_jitter.h).
+// 2. **The target** is less for a larger window (in proportion to 1 / sqrt(window), as in Swift).
+//    It is at most half of the longest queue that was seen when packets overflowed, and at least
+//    what delays vary by themselves (delay_jitter.h).
 // 3. **Loss** counts when it exceeds a noise floor (noise_floor.h). The floor is learnt in startup,
 //    and later in round trips in which we sent less than our share and the queue stayed short
-//    (learn()). If the floor later explains the losses of an overflow, it was none, and the cut for
-//    it is taken back.
-// 4. **Others who fill the queue.** If the queue stays above the target although we gave way for
-//    some round trips, we send what CUBIC would (cubic_ceiling.h). That ends when the queue was
+//    (learn()). If the floor later explains the losses that were taken for an overflow, the cut for
+//    them is taken back.
+// 4. **Other flows that fill the queue.** If the queue stays above the target although we gave way
+//    for some round trips, we send what CUBIC would (cubic_ceiling.h). That ends when the queue was
 //    below half of the target once, or never above the target for ten round trips.
 //
 // Its parts know the path and its target (WanPath), what losses mean (WanLosses), and how to begin
@@ -54,7 +54,7 @@ class Wan final : public Controller {
   void learn(bool lossy);
   void take_back_cuts(Instant now);
   void update_pace();
-  // Returns whether this round trip's reports are about datagrams that were sent after the latest
+  // Returns true if this round trip's reports are about datagrams that were sent after the latest
   // cut.
   bool shows_new_rate(Instant now) const {
     return now - path_.rtt() >= gave_way_ + path_.rtt() / 4;

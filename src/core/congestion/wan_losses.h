@@ -19,7 +19,7 @@ class WanLosses {
   // Lowers the floor. Call it when nothing has confirmed the floor for a while.
   void decay() { floor_.decay(); }
 
-  // Returns whether packets overflowed: a queue marked datagrams, or loss exceeds the floor by a
+  // Returns true if packets overflowed: a queue marked datagrams, or loss exceeds the floor by a
   // margin. A small flow's round trip has too few packets to tell chance from congestion, so up to
   // kJudgedRounds round trips count together.
   bool overflowed(const WanRound& round) {
@@ -29,8 +29,8 @@ class WanLosses {
     end_round(is);
     return is;
   }
-  // As overflowed(), but beside flows that fill the queue: without a margin, and from two standard
-  // deviations on.
+  // Like overflowed(), for use beside flows that fill the queue. Loss counts here without a margin,
+  // and already from two standard deviations above the floor on.
   bool lossy_beside_others(const WanRound& round) {
     judged_ += round.loss;
     const bool is = round.marked || floor_.more(judged_.covered, judged_.lost);
@@ -46,7 +46,8 @@ class WanLosses {
   // known too little of bursts before.
   bool overflow_was_noise() const { return overflow_ && !exceeds(*overflow_); }
 
-  // Call it when the rate is cut. `rate`: before the cut. `by_loss`: no queue stood.
+  // Call it when the rate is cut. `rate`: the rate before the cut. `by_loss`: true if no queue
+  // stood.
   void on_cut(Instant now, double rate, bool by_loss) {
     if (!by_loss || !overflow_) {
       before_ = 0;

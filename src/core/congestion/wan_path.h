@@ -26,7 +26,8 @@ class WanPath {
   }
   // Call it with the rate that arrived in a round trip, bits per second.
   void on_carried(double rate) { carried_.add(rate); }
-  // Call it when packets have overflowed. The longest queue lately was then the overflowing one.
+  // Call it when packets have overflowed. The longest queue lately is taken for the queue that
+  // overflowed.
   void on_overflow() { overflow_queue_ = queue_.value(); }
   // Call it when the floor has explained the losses of the latest overflow.
   void forget_overflow() { overflow_queue_ = 0; }
@@ -66,10 +67,10 @@ class WanPath {
   static constexpr double kTargetMinNs = 1e6;
   static constexpr double kTargetMost = 1.0 / 16;  // fraction of the round trip
   // The target is at least this many standard deviations of the jitter, because single delays among
-  // thousands are that far above the least one.
+  // thousands are that far above the least delay.
   static constexpr double kJitters = 6;
-  // Standard deviations in place of kJitters once packets have overflowed a queue, because delay is
-  // then more likely a queue shared with others.
+  // Number of standard deviations that replaces kJitters once packets have overflowed a queue,
+  // because delay then more likely comes from a queue that is shared with other flows.
   static constexpr double kJittersOverflown = 4;
   static constexpr double kOwnPackets = 1.5;       // our own batch of packets is a queue by itself
   static constexpr double kTrainsMost = 1.0 / 80;  // fraction of the round trip

@@ -20,7 +20,8 @@ constexpr Duration kQueueMin = std::chrono::milliseconds(5);
 
 void WanStartup::on_sample(const Sample& sample, const WanRound& round, const WanPath& path) {
   window_ += static_cast<double>(sample.newly_delivered_bytes);
-  // A report of few packets may show too high a rate. What is in flight bounds the true one.
+  // A report of few packets may show too high a rate. The true rate is bounded by what is in
+  // flight.
   const double most = window_ * 8 / std::max(to_seconds(path.rtt_min()), 1e-6);
   rate_ = std::min(std::max(rate_, round.rate), most);
   queued_ = sample.queueing > std::max(kQueueMin, path.rtt_min() / 8) ? queued_ + 1 : 0;
@@ -55,8 +56,9 @@ void WanStartup::on_round(const WanRound& round, const WanPath& path, WanLosses&
   gain_ = begins ? kCarefulGain : kGain;
   const double grown = grown_from_ > 0 ? rate_ / grown_from_ : kTeaches;
   const bool queued = round.queue_least > target;
-  // If two rounds in a row grew, the path was not full in the first one, whose losses teach the
-  // floor. In the second, it may have been full already.
+  // If the rate grew in two rounds in a row, the path was not full in the first round. The losses
+  // of the first round then teach the floor. In the second round the path may have been full
+  // already.
   if (grown >= kTeaches && round.queue_most < target / 2) losses.teach(growing_);
   growing_ = grown >= kTeaches ? round.loss : LossTally{};
   if (grown >= kGrowing) {

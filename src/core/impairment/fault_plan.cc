@@ -8,8 +8,8 @@
 namespace leeway::impairment {
 namespace {
 
-// Longest mean burst, in packets. It bounds the hashes that GilbertLoss computes for one packet,
-// about one per packet of a burst. Longer losses are outages.
+// Limit on the mean length of a burst, in packets. It bounds the hashes that GilbertLoss computes
+// for one packet, about one per packet of a burst. Longer losses are outages.
 constexpr double kBurstMax = 65536.0;
 constexpr Duration kDelayMax = std::chrono::seconds(60);
 
@@ -87,7 +87,8 @@ bool FaultPlan::is_lost(const PacketAddress& packet) {
   // Control datagrams are too few and too far apart for bursts, so each is lost by itself.
   if (!bursts_ || packet.control) return happens(HashStream::loss, packet, rate);
   if (rate <= 0.0) return false;
-  // A burst hits packets that are sent in a row: in the first pass by position, later by index.
+  // A burst hits packets that are sent in a row. In the first pass their order is that of
+  // positions, in later passes that of indices.
   const std::uint32_t place = packet.attempt == 0 ? packet.position.value : packet.index.value;
   return bursts_->lost(
       {packet.source, packet.destination, packet.round, packet.phase, packet.attempt}, place, rate);

@@ -1,4 +1,5 @@
-// Decides the fate of a datagram: a pure function of the options and the packet's address.
+// Decides the fate of a datagram under injected faults. The fate depends only on the options and
+// the packet's address.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +35,8 @@ class FaultPlan {
  public:
   static Result<FaultPlan> create(const FaultOptions& options);
 
-  // Not const, because GilbertLoss remembers states. They make answers cheaper, but never change
-  // them.
+  // Not const, because GilbertLoss remembers states of its chains. Remembered states make answers
+  // cheaper, but never change them.
   Fate fate(const PacketAddress& packet);
 
  private:

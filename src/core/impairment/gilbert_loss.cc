@@ -6,7 +6,8 @@
 namespace leeway::impairment {
 namespace {
 
-// Number of flows whose last answer is kept. Without it, lost() walks back to the last redraw.
+// Number of flows whose last answer is kept. Without the last answer of a flow, lost() walks back
+// to the last redraw.
 constexpr std::size_t kAnswers = 1024;
 
 // Returns the probability that a position redraws the state: 1 - h in gilbert_loss.h.

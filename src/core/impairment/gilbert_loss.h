@@ -10,8 +10,8 @@
 // were asked about before, or on which machine. Position 0 is always a redraw, so the chain is
 // stationary from the start.
 //
-// Independent losses have a mean burst of 1 / (1 - p). With a smaller B, losses are independent
-// too.
+// Independent losses have a mean burst of 1 / (1 - p). If B is smaller than that, losses are made
+// independent.
 #pragma once
 
 #include <cstddef>
@@ -39,8 +39,8 @@ class GilbertLoss {
   GilbertLoss(std::uint64_t seed, double burst);
 
   // Returns whether the packet at `position` is lost on a flow with loss rate `rate`. The answer
-  // depends only on the arguments and the seed. If positions of a flow rise, each costs one hash,
-  // because the last answer is remembered.
+  // depends only on the arguments and the seed. Calls with rising positions of a flow cost one hash
+  // for each position, because the last answer is remembered.
   bool lost(const FlowAddress& flow, std::uint32_t position, double rate);
 
  private:

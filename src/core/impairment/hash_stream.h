@@ -1,5 +1,5 @@
-// Counters of the keyed hash: one for each question about each packet, such as whether it is lost.
-// Answers to different questions are therefore independent of each other.
+// Counters of the keyed hash. There is one for each question about each packet, such as whether the
+// packet is lost. So answers to different questions are independent of each other.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 namespace leeway::impairment {
 namespace {
 
-// Largest number of entries. Every data packet is compared with each entry.
+// Limit on the number of entries, because every data packet is compared with each entry.
 constexpr std::size_t kEntriesMax = 256;
 constexpr std::uint32_t kPhaseMax = 2;
 

@@ -14,10 +14,12 @@ namespace leeway::impairment {
 
 class LossList {
  public:
-  // An empty text is an empty list. An error quotes the entry that is wrong.
+  // Parses a list in the form above. An empty text gives an empty list. An error quotes the entry
+  // that is wrong.
   static Result<LossList> parse(std::string_view text);
 
-  // Matches only first attempts of data packets: a repeated packet gets through.
+  // Returns true if an entry matches the packet. Only first attempts of data packets match, so a
+  // repeated packet gets through.
   bool contains(const PacketAddress& packet) const;
   bool empty() const { return entries_.empty(); }
 

@@ -30,7 +30,7 @@ struct PacketAddress {
 
 // Reads the address that a datagram claims, and puts `receiver` in as its destination. So a
 // multicast datagram has a fate of its own at each receiver. The checksum is not verified. Returns
-// false if this is not a Leeway datagram.
+// false if `datagram` is not one of Leeway.
 bool read_address(ByteSpan datagram, Rank receiver, PacketAddress& address);
 
 }  // namespace leeway::impairment

@@ -1,4 +1,5 @@
-// parse_faults() of leeway/options.h: "loss=0.1,burst=8,delay=5ms,list=0>1/*/0/3,1>2/*/0/4,seed=3".
+// Implements parse_faults() of leeway/options.h for texts such as
+// "loss=0.1,burst=8,delay=5ms,list=0>1/*/0/3,1>2/*/0/4,seed=3".
 //
 // Items are separated by commas. `list` and `link` have comma-separated values themselves: an item
 // without '=' belongs to the key before it.
@@ -64,7 +65,8 @@ Assigned assign(std::string_view key, std::string_view value, FaultOptions& out)
   return Assigned::yes;
 }
 
-// Removes the first item and returns it: "key=value", with the parts behind it that have no '='.
+// Removes the first item from `text` and returns it: "key=value", and the parts after it that have
+// no '=' and so belong to its value.
 std::string_view take_item(std::string_view& text) {
   std::size_t end = text.find(',');
   while (end != std::string_view::npos) {

@@ -21,7 +21,8 @@ std::array<char, 48> deadline_of(const Round& round) {
   return text;
 }
 
-// Number of inquiries (Inquiry) after which peers have had time to answer the first one.
+// Number of inquiries (class Inquiry). When this many were made, peers have had time to answer the
+// first one.
 constexpr std::uint32_t kInquiriesAnswered = 2;
 
 Duration silence_of(const Link& link, Instant now) {

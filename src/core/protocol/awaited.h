@@ -13,8 +13,8 @@ struct Awaited {
   bool data = false;  // its packets are awaited, rather than its confirmation
 };
 
-// Returns the peer for which the operation waits. If there are several, one that has not opened the
-// operation comes first, then the one that has been silent longest. absent() counts as one of them.
+// Returns a peer for which the operation waits; the rank that absent() returns is one of these. A
+// peer that has not opened the collective is preferred, and then the one that was silent longest.
 Awaited longest_silent(Instant now, const EndpointState& state, const Round& round);
 
 // Returns a rank that exchanges no packets with this rank, but holds up the operation: it does not
@@ -23,12 +23,12 @@ Awaited longest_silent(Instant now, const EndpointState& state, const Round& rou
 // to answer.
 Rank absent(Instant now, const EndpointState& state, const Round& round);
 
-// Error for a collective whose deadline passed while it waited for earlier calls. It names the rank
-// for which the oldest open collective waits, if there is one.
+// Error for a collective whose deadline passed while it waited for earlier calls. The error names
+// the rank for which the oldest open collective waits, if there is one.
 Status overdue_behind(Instant now, const EndpointState& state, const char* name, Duration deadline);
 
-// Error for an open operation whose deadline has passed. It names absent(), or else
-// longest_silent().
+// Error for an open operation whose deadline has passed. It names the rank that absent() returns,
+// or, if there is none, the one that longest_silent() returns.
 Status overdue(Instant now, const EndpointState& state, const Round& round);
 
 // Error for an exact operation that cannot end because a peer is dead.

@@ -22,9 +22,9 @@ class ChunkWatch {
   // on_packet() returns about this many packets at a time, all of one word of the ledger. A request
   // for each packet would take more datagrams than it saves.
   static constexpr std::uint32_t kStep = 16;
-  // A missing packet counts as lost when kOvertaken later ones have left, or twice as many as have
-  // overtaken any packet so far if that is more. If this number reaches Bitmap::kWordBits, no
-  // packet counts as lost, because a missing one may still come.
+  // A missing packet is asked for when a number of later packets have left. That number is
+  // kOvertaken, or, if more, twice the largest number that overtook one packet so far. If it
+  // reaches Bitmap::kWordBits, no packet is asked for, because a missing one may still come.
   static constexpr std::uint32_t kOvertaken = 16;
 
   struct Left {
@@ -35,7 +35,8 @@ class ChunkWatch {
   };
 
   ChunkWatch() = default;
-  // Takes the sender's grid, and the key of its order inside chunks (PacketCursor::Keys::inner).
+  // `grid` is the sender's, and `key` the key of its order inside chunks
+  // (PacketCursor::Keys::inner).
   ChunkWatch(const schedule::PacketGrid& grid, std::uint64_t key) : grid_(grid), key_(key) {}
 
   // Takes in a packet of the first pass. Returns packets that have left and should have come by
@@ -63,14 +64,14 @@ class ChunkWatch {
   Instant began_{0};
   std::uint32_t first_ = 0;         // position of the first packet, not counting eager ones
   std::uint32_t newest_ = 0;        // position of the newest packet
-  std::uint32_t overtaken_by_ = 0;  // most packets by which one was overtaken
+  std::uint32_t overtaken_by_ = 0;  // largest number of packets that overtook one packet
   // Chunk of the newest packet, and that packet's place in it. order_ is empty until a packet came.
   ChunkIndex chunk_;
   schedule::ChunkOrder order_;
   std::uint32_t place_ = 0;
   std::uint32_t told_ = 0;  // places before this one are pending or were returned
-  // Packets that have left and are not returned yet, oldest first. If it is full, the oldest entry
-  // is dropped, and parity makes up for it.
+  // Packets that have left and are not returned yet, oldest first. If the array is full, the oldest
+  // entry is dropped, and parity makes up for those packets.
   std::array<Pending, 8> pending_;
   std::uint32_t pending_count_ = 0;
 };

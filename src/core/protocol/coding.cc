@@ -24,7 +24,7 @@ std::uint32_t parities_for(Instant now, int size, const PhasePlan& plan, const S
   const double idle_a_pass = kRoundTripsAPass * path.sent_in_round_trip(now);
   // Share of the packets for which the receiver could not ask during the first pass: those of the
   // last round trip, of an incomplete step (ChunkWatch::kStep), and those that may still be
-  // overtaken (kOvertaken). All others that it lacked were sent again already.
+  // overtaken (kOvertaken). All other packets that the receiver lacked were sent again already.
   double in_doubt = 1.0;
   if (flow.aside > 0) {
     const double unasked =

@@ -91,9 +91,9 @@ void ControlWriter::write_report(Instant now, Rank peer, TrainBuffer& out) {
       wire::encode_report(state_.prefix(wire::PacketType::report, peer, now), report, scratch), {});
 }
 
-// Number of copies of a control datagram after this many tries without an answer. Control goes
-// ahead of data, so on a slow link copies could use up the whole pace and no data would ever leave.
-// Therefore tries count only while no data is queued.
+// Returns the number of copies of a control datagram after `tries` tries without an answer. Control
+// goes ahead of data, so on a slow link copies could use up the whole pace and no data would ever
+// leave. Therefore tries add copies only while no data is queued.
 int ControlWriter::copies(Rank peer, std::uint32_t tries) const {
   return state_.links[peer].copies(state_.outbox.data_empty() ? tries : 0);
 }
@@ -145,7 +145,7 @@ void ControlWriter::write_end(Instant now, Rank peer, Round& round, FlowKind kin
   // A peer that has not opened the operation is late. Its silence is no sign that ENDs are lost, so
   // it gets no extra copies.
   const int times = copies(peer, state_.gate_open(round, peer) ? flow.end_tries : 0);
-  flow.end_at = now + state_.links[peer].rtt().timeout(flow.end_tries++);  // its copies are one try
+  flow.end_at = now + state_.links[peer].rtt().timeout(flow.end_tries++);  // all copies: one try
   state_.timers.arm_link(peer, flow.end_at);
   const wire::End end{.round = round.number,
                       .kind = kind,

@@ -1,5 +1,5 @@
-// Writes control datagrams: repair requests, ENDs, reports, probes and good-byes. Other parts mark
-// those that are due in Link, SendFlow and ReceiveFlow.
+// Writes control datagrams: repair requests, ENDs, reports, probes and good-byes. Other parts of
+// the endpoint set flags in Link, SendFlow and ReceiveFlow, which say which datagrams are due.
 #pragma once
 
 #include "protocol/endpoint_state.h"

@@ -32,17 +32,17 @@ constexpr Duration kRelayQuietMin = std::chrono::milliseconds(1250);
 // Longest time that a relay stays for other peers.
 constexpr Duration kRelayMax = std::chrono::seconds(60);
 
-// A good-bye is repeated for at least this time, which is longer than most outages of a network,
-// and at least this many times, in case this process was stopped meanwhile. For a peer that may not
-// be there, only the number of times counts.
+// A good-bye is repeated for at least kFarewellMin, which is longer than most outages of a network,
+// and at least kFarewellTriesMin times, in case this process was stopped meanwhile. For a peer that
+// may not be there, only the number of times must be reached.
 constexpr Duration kFarewellMin = 2 * kBackOff;
 constexpr std::uint32_t kFarewellTriesMin = 12;
 
 // Copies of a good-bye that was not answered at once.
 constexpr int kFarewellCopies = 3;
 
-// Good-byes that leave at equal pauses before the pause doubles. On some links a burst of losses
-// ends after a number of packets, so it ends sooner if more packets are sent.
+// Number of good-byes that leave at equal pauses before the pause doubles. On some links a burst of
+// losses ends after a number of packets, so the burst ends sooner if more packets are sent.
 constexpr std::uint32_t kTriesAtAPace = 4;
 
 }  // namespace

@@ -30,21 +30,23 @@ class Departure {
   // now, else when to call it again.
   struct Group {
     bool idle = false;  // no round is open
-    // No peer has said good-bye, so this rank may part only once all are content or quiet.
+    // If true, no peer has said good-bye. Then this rank may part only once all peers are content
+    // or quiet.
     bool first = true;
     bool content = false;  // all reported that they have no round open and opened all of ours
     Duration silence{};    // time since any peer was heard
     Duration slowest{};    // time-out of the slowest link
   };
   std::optional<Instant> ask_again(Instant now, const Group& group) const;
-  // Returns true if peers should be asked now whether they are content. They are asked once this
-  // rank is idle, up to kQuestionsMax times.
+  // Returns true if peers should be asked now whether they are content. Peers are asked when no
+  // round is open here any more, up to kQuestionsMax times.
   bool asks_peers(Instant now, const Group& group);
   // Notes that this process forwarded a datagram between two peers that have no path of their own.
-  // They could not end their last operation without it, so this rank stays while they use it.
+  // These peers could not end their last operation without this process, so this rank stays while
+  // they use it.
   void on_forwarded(Instant now) { forwarded_at_ = now; }
   bool has_forwarded() const { return forwarded_at_.has_value(); }
-  // Time since serving or parting began. If no peer spoke, it is the silence of the peers.
+  // Time since serving or parting began. If no peer spoke since then, it is the peers' silence.
   Duration served(Instant now) const { return now - since_; }
 
   // Starts parting from `peers` ranks.

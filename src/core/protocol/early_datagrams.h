@@ -24,9 +24,10 @@ class EarlyDatagrams {
     kept,     // kept until the operation opens
     dropped,  // no room (WIRE 2.4), or the datagram is empty or too long
   };
-  // Keeps the datagram if its operation may still open here and there is room. It replaces a copy
-  // that was kept before, because only the last copy says that the pass is over. `opened_below`:
-  // number of the next collective, or message of this stream, that opens here.
+  // Keeps the datagram if its operation may still open here and there is room. The datagram
+  // replaces a copy that was kept before, because only the last copy says that the pass is over.
+  // `opened_below` is the number of the next collective, or message of this stream, that opens
+  // here.
   Fate judge(Rank from, const wire::DataHeader& header, std::uint32_t opened_below,
              ByteSpan datagram);
 

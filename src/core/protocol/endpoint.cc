@@ -35,8 +35,8 @@ void Endpoint::start(Instant now, Round& round) {
 
 void Endpoint::fail(Instant now, Round& round, const Status& status, const Blame& blame) {
   if (!round.ended) settling_.finish(now, round, status, blame);
-  // If the round never started, datagrams may be kept for it. This removes them from the early
-  // buffer.
+  // If the round never started, datagrams may be kept for it. replay_early() removes them from the
+  // early buffer.
   receiver_.replay_early(now, round);
   reap(now);
 }

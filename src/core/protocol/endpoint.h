@@ -38,15 +38,15 @@ namespace leeway::protocol {
 class Endpoint {
  public:
   // `paths`, by peer, are shared with other communicators of this process, and must outlive the
-  // endpoint. The path of `self` is not used. Without any, the endpoint makes paths of its own.
+  // endpoint. The path of `self` is not used. If `paths` is empty, the endpoint makes its own.
   explicit Endpoint(const EndpointConfig& config, std::span<Path* const> paths = {})
       : state_(config, paths) {}
 
-  // Opens a round with the next number. Collectives count together, messages (send/recv) per
-  // ordered pair of ranks and tag. Client and plan must stay valid, and the plan unchanged, until
-  // on_closed(). Returns null when limits::kOpenCollectivesMax collectives are open: try again
-  // later. Messages always have room. The caller stores the pointer, then calls start(), from which
-  // callbacks may come.
+  // Opens a round with the next number. All collectives share one numbering. Messages (send/recv)
+  // are numbered per ordered pair of ranks and tag. Client and plan must stay valid, and the plan
+  // unchanged, until on_closed(). Returns null if limits::kOpenCollectivesMax collectives are open:
+  // try again later. Messages always have room. The caller keeps the pointer, then calls start(),
+  // which may call the client back.
   Round* open_round(Instant now, const RoundPlan& plan, RoundClient& client);
   // Turns an open stand-in into an operation with the same number and a new plan. The client calls
   // start() next.
@@ -105,7 +105,7 @@ class Endpoint {
   // answers.
   void say_goodbye(Instant now);
   // Returns true once every peer has answered the good-bye, has left itself, or did not answer in
-  // time. This takes some seconds after leave() at most.
+  // time. After leave() this takes at most some seconds.
   bool left() const { return leaving_.left(); }
   // Call it when this process forwarded a datagram between two of its peers (WIRE 9.8).
   void on_forwarded(Instant now) { state_.departure.on_forwarded(now); }
@@ -128,7 +128,7 @@ class Endpoint {
   void wake_link(Instant now, Rank peer);
   void wake_flows(Instant now, Round& round, Rank peer);
   void wake_round(Instant now, Round& round);
-  // Removes rounds that ended while an event was handled, once it has been handled.
+  // Removes the rounds that have ended. Call it when an event has been handled.
   void reap(Instant now) {
     if (state_.rounds.any_ended()) opening_.reap_ended(now);
   }

@@ -27,15 +27,15 @@ struct EndpointConfig {
   std::uint32_t epoch = 1;
   std::uint64_t seed = 0;
   std::size_t datagram_bytes = 1472;
-  // The transport takes trains to kEveryRank. Only a trial shows which ranks hear them.
+  // If true, the transport sends trains to kEveryRank. Only a trial shows which ranks hear them.
   bool multicast = false;
   // Checksums cover payloads. False only where the transport keeps bytes intact.
   bool sum_payloads = true;
   // By rank: 1 if the link to it keeps bytes intact although the transport does not promise that
   // for all links. An empty vector means no link.
   std::vector<std::uint8_t> intact;
-  // Returns true if the checksum of data to this rank covers the payload. kEveryRank: of multicast
-  // data.
+  // Returns true if the checksum of data to `peer` covers the payload. kEveryRank stands for
+  // multicast data.
   bool sums_to(Rank peer) const {
     return sum_payloads && (peer >= intact.size() || intact[peer] == 0);
   }
@@ -47,17 +47,17 @@ struct EndpointConfig {
   // see collective::plan_collective()).
   bool one_host = false;
   std::vector<std::size_t> window_bytes;  // by peer: bytes that may be in flight to it
-  // Smallest window of a peer towards this rank, in bytes. It sets how often this rank reports. 0:
-  // the same as this rank's window towards the peer.
+  // Smallest window of a peer towards this rank, in bytes. It sets how often this rank reports. If
+  // 0, it is the same as this rank's window towards the peer.
   std::size_t peers_window_bytes = 0;
   Duration rtt_initial = std::chrono::milliseconds(10);
-  // Silence after which a peer from which something is expected counts as dead. 0: never.
+  // Silence after which a peer is taken for dead if something is expected from it. 0: never.
   Duration peer_timeout{0};
   // By rank: the number of the rank in error texts. Set if this group is a part of the communicator
-  // that the user knows. Ranks beyond the end have their own number.
+  // that the user knows. A rank beyond the end of the vector keeps its own number.
   std::vector<Rank> names;
 
-  // Number of a rank, or of this one, in error texts.
+  // Return the number of `rank`, or of this rank, in error texts.
   Rank known_as(Rank rank) const { return rank < names.size() ? names[rank] : rank; }
   Rank own_name() const { return known_as(self); }
 };
@@ -135,8 +135,8 @@ struct EndpointState {
     if (group.on()) outbox.queue_data(kEveryRank);
   }
 
-  // Wakes the link after the quiet time, by when overtaken packets of the peer's flow must have
-  // come.
+  // Arms the link's timer for the end of the quiet time. Overtaken packets of the peer's flow
+  // should have come by then.
   void arm_quiet(Instant now, const Round& round, FlowKind kind, Rank peer) {
     timers.arm_link(peer, now + links[peer].quiet_time(round.plan->phase(kind).gives_up()));
   }
@@ -145,11 +145,11 @@ struct EndpointState {
   bool gate_open(const Round& round, Rank peer) const;
   // Takes the peer out of a multicast pass. The peer gets the rest of its flow by unicast.
   void leave_group(Round& round, FlowKind kind, Rank peer);
-  // Counts a datagram that is authentic but contradicts the plan, and queues a report, which tells
-  // the sender which operation this rank means.
+  // Increments refused_plan for a datagram that is authentic but contradicts the plan. Also queues
+  // a report, from which the sender learns which operation this rank means.
   void refuse_plan(Rank from);
-  // Notes that the peer has left or is dead. If this rank is serving, it checks whether it may
-  // leave.
+  // Notes that the peer has left or is dead. If this rank is serving, it then checks whether it may
+  // leave itself.
   void lose(Instant now, Rank peer);
   // Longest time-out of the links to peers that are not gone; 0 if there is none.
   Duration slowest_timeout() const;

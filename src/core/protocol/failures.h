@@ -20,13 +20,14 @@ class Failures {
  public:
   struct Failure {
     wire::OpenRound entry;     // how reports list it
-    std::uint64_t opened = 0;  // collectives that this rank had opened by then
+    std::uint64_t opened = 0;  // collectives that this rank had opened by the time of the failure
     // By rank: the counts of an uneven all_to_all (RoundPlan::pair_sends); else empty.
     std::vector<std::uint64_t> pair_sends;
     std::vector<std::uint64_t> pair_receives;
   };
 
-  // This rank needs no more of a failed collective, so its entry says that both halves are settled.
+  // This rank needs no more packets of a failed collective, so the entry says that both halves are
+  // settled.
   void add(Failure failure) {
     failure.entry.reduce_settled = failure.entry.spread_settled = true;
     latest_[count_++ % latest_.size()] = std::move(failure);
@@ -71,7 +72,7 @@ class HeardFailures {
     wire::OpenRound entry;
   };
 
-  // Notes a failure that a peer reported. Only the first report about a collective counts.
+  // Notes a failure that a peer reported. Later reports about the same collective change nothing.
   void hear(Rank from, const wire::OpenRound& entry) {
     for (const Heard& heard : heard_) {
       if (heard.from != kNoRank && heard.entry.round == entry.round) return;

@@ -100,7 +100,7 @@ SendFlow::Request SendFlow::take_request(const wire::Repair& repair, ByteSpan wo
   if (early && (left.size() == 0 || repair.attempt < aside)) return Request::ignored;
   const std::uint32_t first_word = repair.base / 64;
   if (first_word + repair.words > wanted.words()) return Request::refused;
-  if (early && repair.attempt > aside) {  // for another chunk
+  if (early && repair.attempt > aside) {  // a new request, for another chunk
     aside = repair.attempt;
     wanted_base = 0;
   }
@@ -111,7 +111,7 @@ SendFlow::Request SendFlow::take_request(const wire::Repair& repair, ByteSpan wo
     wanted_base = 0;
     repair_position = {};
   }
-  // A copy of a request that was merged before.
+  // The datagram is a copy of one that was merged before.
   if (first_word < wanted_base) return Request::ignored;
   wanted_base = first_word + repair.words;
   for (std::uint32_t w = 0; w < repair.words; ++w) {

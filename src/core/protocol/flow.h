@@ -23,10 +23,10 @@ struct SendFlow {
   std::uint32_t packets = 0;  // 0 if there is nothing to send in this phase
   schedule::PacketGrid grid;
   schedule::PacketCursor cursor;
-  float weight = 1.0f;  // c of our contribution to this receiver (estimators)
+  float weight = 1.0f;  // weight of our contribution to this receiver, for estimators
   // If true, the phase's GroupPass multicasts the packets of the first pass. A flow leaves the
-  // GroupPass when all are out, when it settles, or when its receiver holds the others up. `cursor`
-  // then starts at the position that the GroupPass has reached.
+  // GroupPass when all packets are out, when the flow settles, or when its receiver holds the other
+  // receivers up. `cursor` then starts at the position that the GroupPass has reached.
   bool grouped = false;
   // If true, the receiver wants no more packets, or there was nothing to send.
   bool settled = false;
@@ -37,25 +37,26 @@ struct SendFlow {
   bool end_due = false;    // if true, an END waits to be sent
   std::uint16_t pass = 0;  // pass being sent, or last sent: 0 first, k = answer to request k
   bool pass_over = false;  // if true, all packets of `pass` have been handed out
-  // The first pass sends a short flow this many times (WIRE 2.12), decided when its first packet is
-  // sent. `copies_over` of these copies are complete.
+  // Number of times that the first pass sends a short flow (WIRE 2.12), decided when its first
+  // packet is sent. `copies_over` of these copies are complete.
   std::uint32_t copies = 1;
   std::uint32_t copies_over = 0;
-  // The first pass ends with this many parities (WIRE 2.10). Decided when its last packet is sent.
+  // Number of parities at the end of the first pass (WIRE 2.10), decided when its last packet is
+  // sent.
   std::uint32_t parities = 0;
   std::uint32_t parities_sent = 0;
-  // When to repeat the END unless the flow is settled by then. Before there is an END: when to
-  // probe (Sender::ask_gated()).
+  // When to repeat the END unless the flow is settled by then. Before the first END, it is when to
+  // probe the peer (Sender::ask_gated()).
   Instant end_at = Instant::infinite_future();
   std::uint32_t end_tries = 0;
-  // Packets of the first pass that have left. Until the pass is over, only these are sent again. If
-  // the bitmap has size 0, no packet is sent again until then.
+  // Packets of the first pass that have left. Until the first pass is over, only these are sent
+  // again. If the bitmap has size 0, no packet is sent again before the first pass is over.
   Bitmap left;
   std::uint16_t aside = 0;  // request that is answered within the first pass
   Bitmap wanted;            // packets asked for again
   std::uint32_t wanted_count = 0;
   std::uint32_t wanted_from = 0;   // scan position in `wanted`
-  std::uint32_t wanted_base = 0;   // request datagrams below this word were merged already
+  std::uint32_t wanted_base = 0;   // words of the request below this one were merged already
   PacketPosition repair_position;  // position of the next packet in this repair pass
   std::uint64_t repairs = 0;       // packets sent again
   std::uint64_t sent = 0;
@@ -71,7 +72,7 @@ struct SendFlow {
   // Number of packets that have left at least once.
   std::uint32_t begun() const { return copies_over > 0 ? packets : cursor.position().value; }
 
-  // Adds the packets of a repair request to `wanted`. `taken`: a pass over them is due.
+  // Adds the packets of a repair request to `wanted`. Returns `taken` if they are to be sent again.
   enum class Request : std::uint8_t { taken, ignored, refused };
   Request take_request(const wire::Repair& repair, ByteSpan words);
   // Returns the next packet of `wanted`, or nullopt if all have been handed out. `delivered` is the
@@ -83,7 +84,7 @@ struct SendFlow {
 // Multicast first pass: its packets are the same for all its members, and go out once for all of
 // them.
 struct GroupPass {
-  // Flows that it serves (SendFlow::grouped); 0 if there is no such pass.
+  // Number of flows that the pass serves (SendFlow::grouped); 0 if there is no such pass.
   std::uint32_t members = 0;
   Rank first_member = kNoRank;  // its SendFlow stands for those of all members
   schedule::PacketCursor cursor;
@@ -96,13 +97,13 @@ struct GroupPass {
 // is summed twice.
 struct ReceiveFlow {
   // WIRE 5.8: after this many repair requests in a row without an answer, further ones back off. If
-  // half of the packets are lost, that happens to one in 256 flows of one packet.
+  // half of the packets are lost, one in 256 flows of one packet gets so far.
   static constexpr std::uint32_t kFruitlessMost = 8;
 
   std::uint32_t packets = 0;  // 0 if there is nothing to receive in this phase
   std::uint32_t tail = 0;     // elements of its last packet
-  // The flow's length is known. A receive of a message knows it from the first datagram on.
-  // `packets` is then the most for which the receive has room.
+  // If true, the flow's length is known. A receive of a message learns the length from the first
+  // datagram. Before that, `packets` is the largest number for which the receive has room.
   bool sized = true;
   Bitmap arrived;
   std::uint32_t arrived_count = 0;
@@ -127,7 +128,7 @@ struct ReceiveFlow {
   Instant ask_at{0};            // when the latest request was made
   Instant last_arrival{0};
   const Bitmap* required = nullptr;  // packets that must come; null if there are none
-  // Both are set only if parity or repair within the first pass is expected.
+  // `parity` and `chunks` are set only if the flow may end with parity (may_be_coded()).
   std::unique_ptr<ParityLedger> parity;
   std::unique_ptr<ChunkWatch> chunks;
   Bitmap early;  // packets that the due early request asks for
@@ -139,20 +140,20 @@ struct ReceiveFlow {
   bool first_pass_lost() const { return !complete() && arrived_count == repaired; }
   // Returns true if a packet that must come has not come.
   bool required_missing() const;
-  // Returns true if the delivery class asks for more packets than have arrived. `fetch_empty`: also
-  // for a flow whose first pass was lost whole.
+  // Returns true if the delivery class asks for more packets than have arrived. With `fetch_empty`
+  // the same holds for a flow whose first pass was lost whole.
   bool needs_more(Delivery::Kind delivery, double loss_max, bool fetch_empty) const;
-  // Number of the pass whose END is awaited. Answers to early requests are part of the first pass,
-  // 0.
+  // Returns the number of the pass whose END is awaited. Answers to early requests are part of the
+  // first pass, which has number 0.
   std::uint16_t awaited_pass() const { return requested_pass > early_pass ? requested_pass : 0; }
   // Makes a request for all missing packets due.
   void ask_for_all();
   // Makes a request for the missing packets of `left` due, before the first pass is over. Returns
   // false if none of them is missing.
   bool ask_early(const ChunkWatch::Left& left);
-  // Writes the next datagram of the due request: words of the bitmap of missing packets (all, or
-  // only required ones), without packets that parity covers. Returns the number of words, 0 if no
-  // packet is wanted any more.
+  // Writes the next datagram of the due request to `words` and `repair`: words of the bitmap of
+  // missing packets, without packets that parity covers. If `all` is false, only required packets
+  // are asked for. Returns the number of words, 0 if no packet is wanted any more.
   std::size_t next_request(bool all, std::span<std::uint64_t> words, wire::Repair& repair);
 };
 

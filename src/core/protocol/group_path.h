@@ -13,8 +13,9 @@ namespace leeway::protocol {
 
 class GroupPath {
  public:
-  // Sending side: the peer saw our multicast datagram `largest` of `sent` (numbers from 1). Returns
-  // false if that datagram was never sent.
+  // Sending side. Call it when the peer reports `largest`, the latest of our multicast datagrams
+  // that it saw. `sent` is the latest that we sent. Numbers begin at 1. Returns false if that
+  // datagram was never sent.
   bool on_report(std::uint32_t sent, std::uint32_t largest) {
     if (after(largest, sent)) return false;
     if (!after(largest, acknowledged_)) return true;

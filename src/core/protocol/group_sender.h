@@ -35,7 +35,8 @@ class GroupSender {
   // Takes the peer out of the shared pass. It gets the rest of the flow by unicast.
   static void leave(PhaseState& phase, Rank peer);
 
-  // Returns the number of datagrams for which all members, or one of them, have room (WIRE 3.10).
+  // Returns the number of datagrams for which all members have room (WIRE 3.10). With `peer`,
+  // returns the number for which this one member has room.
   std::uint32_t credit(const Round& round, FlowKind kind) const;
   std::uint32_t credit(const Round& round, FlowKind kind, Rank peer) const;
 

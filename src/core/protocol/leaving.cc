@@ -39,8 +39,8 @@ void Leaving::say_goodbye(Instant now, bool given_up) {
   state_.group.stop_probing();
 }
 
-// WIRE 6.7: a process that this rank gave up as dead may only have been stopped. When it goes on,
-// this datagram tells it why nobody answers.
+// WIRE 6.7: a process that this rank gave up as dead may only have been stopped. When that process
+// goes on, it learns from this datagram why nobody answers.
 void Leaving::tell_given_up(Rank peer) {
   state_.links[peer].given_up_due = true;
   state_.outbox.queue_control(peer);

@@ -14,7 +14,7 @@ class Leaving {
   // to look again.
   bool wake(Instant now);
   // Begins parting: queues the good-bye to every peer. wake_farewell() repeats it until the peer
-  // answers, unless this rank was given up.
+  // answers. With `given_up`, peers have given this rank up, and the good-bye is not repeated.
   void say_goodbye(Instant now, bool given_up);
   // Repeats the good-bye to the peer when that is due.
   void wake_farewell(Instant now, Rank peer);

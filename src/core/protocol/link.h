@@ -55,8 +55,8 @@ class Link {
     path_->on_reported();
     group.on_reported();
   }
-  // Time since a multicast datagram came, or one with a higher number than all before. So a
-  // datagram that was overtaken does not count.
+  // Returns the time since the peer's last datagram that was multicast, or that had a higher number
+  // than all before it. So a datagram that was overtaken does not end the silence.
   Duration silence(Instant now) const { return now - latest_at_; }
 
   // Returns how long to wait for overtaken packets after the sender said that it was done. If
@@ -75,10 +75,10 @@ class Link {
   std::uint32_t peer_opened_below = 0;
   std::uint32_t peer_settled_below = 0;
   std::uint32_t peer_point_opened_below = 0;  // receives that the peer posted for this rank's sends
-  bool heard = false;                         // a valid datagram of it came
-  bool answered = false;                      // it has reported a datagram of ours
-  bool gone = false;                          // it said good-bye, or is dead
-  bool dead = false;                          // it was given up (WIRE 6.6)
+  bool heard = false;                         // a valid datagram of the peer came
+  bool answered = false;                      // the peer has reported a datagram of ours
+  bool gone = false;                          // the peer said good-bye, or is dead
+  bool dead = false;                          // this rank gave the peer up (WIRE 6.6)
   bool gave_us_up = false;                    // the peer has said that it gave us up (WIRE 6.7)
   // This rank is leaving, and the peer wants nothing more from it.
   bool content = false;
@@ -102,13 +102,13 @@ class Link {
   int report_copies = 0;  // least number of copies: earlier reports may have been lost
   bool probe_due = false;
 
-  // When a delayed answer to the peer's probe is due (WIRE 6.10), and from when the next probe is
-  // answered at once.
+  // `answer_at` is when a delayed answer to the peer's probe is due (WIRE 6.10). From
+  // `next_answer_at` on, a probe is answered at once.
   Instant answer_at = Instant::infinite_future();
   Instant next_answer_at{0};
 
   Instant report_at = Instant::infinite_future();  // when a delayed report is due
-  // Flows from the peer settled since the last report.
+  // Number of flows from the peer that were settled since the last report.
   std::uint32_t unreported_settles = 0;
   // One of these flows was a message. Its sender learns only from a report that it is settled.
   bool point_unreported = false;

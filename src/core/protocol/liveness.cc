@@ -112,8 +112,9 @@ void Liveness::answer_dead(Rank from, wire::PacketType type) {
   state_.outbox.queue_control(from);
 }
 
-// Once most others have given this rank up, none of its calls can succeed. Until then only this
-// peer counts as gone, so that one faulty member cannot end calls of the whole group.
+// Once more than half of the other ranks have given this rank up, none of its calls can succeed.
+// Until then only the peer `from` is treated as gone, so that one faulty member cannot end calls of
+// the whole group.
 bool Liveness::on_given_up(Instant now, Rank from) {
   Link& link = state_.links[from];
   if (link.gave_us_up || !given_up_.ok() || state_.departure.parting()) return false;
@@ -151,7 +152,7 @@ void Liveness::answer_probe(Instant now, Rank peer) {
 
 void Liveness::on_goodbye(Instant now, Rank from) {
   state_.lose(now, from);
-  state_.queue_report(from);  // WIRE 6.3: it asks until it is answered
+  state_.queue_report(from);  // WIRE 6.3: the peer says good-bye until a report answers
   state_.rounds.for_each_with(
       from, [&](Round& round) { settling_.on_peer_left_round(now, round, from); });
 }

@@ -25,8 +25,8 @@ class Liveness {
   void start_without(Instant now, Round& round);
 
   void on_goodbye(Instant now, Rank from);
-  // The peer says that it gave this rank up as dead. Returns true if most others have said so,
-  // because no operation can succeed here any more.
+  // Call it when a peer says that it gave this rank up as dead. Returns true if more than half of
+  // the other ranks have said so: no operation can succeed here any more.
   bool on_given_up(Instant now, Rank from);
   // Call it when a process that was given up as dead speaks again. Tells the process that it was
   // given up, and ignores its datagram.
@@ -35,7 +35,8 @@ class Liveness {
   void on_probe(Instant now, Rank from);
   void answer_probe(Instant now, Rank peer);
 
-  // Error if most peers gave this rank up, so that no operation can succeed here any more; else ok.
+  // Error if more than half of the peers gave this rank up, so that no operation can succeed here
+  // any more; else ok.
   const Status& given_up() const { return given_up_; }
   // Error that names the first peer that was found dead; ok if none was.
   const Status& first_death() const { return first_death_; }

@@ -28,7 +28,8 @@ class LossBursts {
     missing_ = 0;
   }
 
-  // Returns the variance over the mean. It is 1 until enough was seen, or if chance explains more.
+  // Returns the variance divided by the mean. Returns 1 before kStretches stretches have ended, and
+  // if the quotient is so low that chance explains it (kByChance).
   double dispersion() const {
     if (stretches_ < kStretches || expected_ <= 0.0) return 1.0;
     const double dispersion = squares_ / expected_;

@@ -1,5 +1,5 @@
-// The latest collectives whose reduce half was settled without any packet of one peer. A report
-// tells the peer (WIRE 3.9).
+// The latest collectives whose reduce half was settled without any packet of one peer. Reports list
+// them for this peer (WIRE 3.9).
 #pragma once
 
 #include <cstdint>

@@ -63,8 +63,8 @@ void Opening::start_towards(Round& round, Rank peer) {
     state_.outbox.queue_data(peer);
   }
   // WIRE 3.3: a report announces the operation to a peer that must wait for the ready gate, or to
-  // which we send nothing. Others learn it from our data. If these data are lost, our time-out
-  // sends the report, and the peer repeats its END.
+  // which we send nothing. Other peers learn of the operation from our data. If these data are
+  // lost, our time-out sends the report, and the peer repeats its END.
   if (needs_gate || (receives && !sends)) state_.queue_report(peer);
 }
 

@@ -21,8 +21,8 @@ class Opening {
   void announce(Instant now, Round& round);
   // Removes rounds that have ended, and starts messages that had to wait for one of them.
   void reap_ended(Instant now);
-  // When the current busy period began, or the last one if no round is open. It begins when a round
-  // is opened while no other is open.
+  // Returns when the current busy period began, or, if no round is open, when the last one did. A
+  // busy period begins when a round is opened while no other round is open.
   Instant busy_since() const { return busy_since_; }
 
  private:

@@ -44,7 +44,7 @@ void Path::configure(std::uint32_t window_datagrams, Duration initial_rtt,
   }
   set_window(window, peers_window);
   // Control datagrams go beyond the window, so send times are kept for twice as many datagrams as
-  // the window has. A larger memory from before serves a smaller window, too.
+  // the window has. Memory of an earlier call serves a smaller window, too.
   const std::size_t most = std::max(window_, window_most);
   if (!sent_at_.empty()) return;
   remembered_ = std::bit_ceil(2 * most);

@@ -1,5 +1,5 @@
-// Path from this process to another one, shared by all communicators that both belong to:
-// numbering, credit, round-trip time, and the last sign of life.
+// Path from this process to another one, shared by all communicators to which both processes
+// belong: numbering, credit, round-trip time, and the last sign of life.
 //
 // Credit: the sender counts every datagram of the path, and the receiver reports the largest number
 // it saw. A datagram with a lower number that was not received is *written off*, not sent again.
@@ -28,8 +28,8 @@ namespace leeway::protocol {
 // Smoothed round-trip time after RFC 6298, in nanoseconds.
 //
 // A sample far above all earlier ones indicates a pause: a process stood still, or its machine did.
-// If it counted as a round trip, time-outs would become as long as the pause. So it counts only
-// when a datagram that was sent later takes as long.
+// If such a sample were used, time-outs would become as long as the pause. So it is used only if a
+// datagram that was sent later takes as long.
 class RoundTrip {
  public:
   explicit RoundTrip(Duration initial = std::chrono::milliseconds(10))
@@ -51,8 +51,8 @@ class RoundTrip {
   std::int64_t smoothed_;
   std::int64_t variation_;
   std::uint64_t samples_ = 0;
-  // End of the first doubted sample. Datagrams sent before it may have met the same pause, so they
-  // do not confirm it.
+  // End of the first doubted sample. Datagrams sent before this time may have met the same pause,
+  // so they do not confirm that sample.
   Instant doubted_until_ = Instant::infinite_future();
 };
 
@@ -61,17 +61,17 @@ struct PathReport {
   std::uint32_t largest_sequence = 0;
   std::uint32_t received = 0;
   std::uint32_t received_bytes = 0;
-  std::uint32_t arrived_us = 0;      // its clock when the largest arrived
+  std::uint32_t arrived_us = 0;      // the other's clock when largest_sequence arrived
   std::uint32_t ect = 0;             // datagrams that came with ECT(0) or ECT(1)
   std::uint32_t ce = 0;              // datagrams that a queue marked
-  std::uint32_t grant = UINT32_MAX;  // bytes beyond the largest that it has room for
+  std::uint32_t grant = UINT32_MAX;  // bytes after largest_sequence for which it has room
   std::uint16_t host_drops = 0;      // datagrams that found its socket full
-  Duration delay{0};                 // time since the largest arrived
+  Duration delay{0};                 // time since largest_sequence arrived
 };
 
 class Path {
  public:
-  // Configures the path. Several communicators may do so: the smallest window counts.
+  // Configures the path. Several communicators may do so; the smallest window is used.
   // `peers_window` is the least window of the other process towards this one, which sets how often
   // reports are due; 0 means the same as ours. `window_most` is the largest window that widen() may
   // be given later. Windows are in datagrams.
@@ -97,8 +97,8 @@ class Path {
   std::uint32_t in_flight() const { return next_sequence_ - 1 - reported_.largest_sequence; }
   std::uint32_t credit() const { return held_ || in_flight() >= open_ ? 0 : open_ - in_flight(); }
   std::uint32_t window() const { return window_; }
-  // Limits the datagrams in flight besides the window, until the next call. A limit below
-  // limits::kGrantedDatagramsMin counts as that number.
+  // Sets a second limit on the datagrams in flight, beside the window, until the next call. A limit
+  // below limits::kGrantedDatagramsMin is raised to that number.
   void limit(std::uint32_t datagrams) {
     limit_ = std::max(datagrams, limits::kGrantedDatagramsMin);
     open_ = std::min(window_, limit_);
@@ -106,15 +106,15 @@ class Path {
   // Leaves the path without credit while the relay on the way has no room for data.
   void hold(bool held) { held_ = held; }
   bool held() const { return held_; }
-  // Returns true if the limit is below the window, and at least half of it is in flight.
+  // Returns true if the limit is below the window, and at least half of the limit is in flight.
   bool nears_limit() const { return limit_ < window_ && 2 * in_flight() >= limit_; }
-  // Number of datagrams that leave in a round trip, at the pace of those in flight. The true number
-  // may be larger if there was no more to send than those in flight.
+  // Returns the number of datagrams that leave in a round trip, at the pace of those in flight. The
+  // true number may be larger if there was nothing more to send.
   double sent_in_round_trip(Instant now) const;
   // Largest number of datagrams of which send times are kept.
   std::size_t remembered() const { return remembered_; }
-  // Returns the number of pieces in which a datagram of this length travels. One that is longer
-  // than a frame is sent only where paths carry it whole (WIRE 10.7), so it counts like a frame.
+  // Returns the number of pieces in which a datagram of this length travels. A datagram longer than
+  // a frame is sent only where paths carry it whole (WIRE 10.7). So a frame's length stands for it.
   std::size_t pieces(std::size_t bytes) const {
     return pieces_of(std::min(bytes, limits::kFrameBytesMax), size.bytes());
   }
@@ -133,10 +133,10 @@ class Path {
   bool take_asked() { return std::exchange(asked_, false); }
   // Smoothed share of our datagrams that arrived.
   double delivered_fraction() const { return delivered_; }
-  // Upper estimate of the share of datagrams that are lost: the mean plus 1.5 standard errors,
-  // because among an operation's many links the loss of some is underestimated by that much.
-  // Overtaken datagrams are missing until they come. So of those that are missing now, as many as
-  // came late recently do not count as lost.
+  // Returns an upper estimate of the share of datagrams that are lost: the mean plus 1.5 standard
+  // errors. Among an operation's many links, the loss of some is underestimated by that much.
+  // Overtaken datagrams are missing until they come. So the number that came late recently is
+  // subtracted from the number missing now.
   double loss_at_most() const {
     const double loss = std::max(missing_ - overtaken_ / known_, 0.0);
     return loss + 1.5 * std::sqrt(loss * loss_dispersion() / (2.0 * known_));
@@ -145,10 +145,10 @@ class Path {
   // 1 if losses are independent, and about 2b - 1 if they come in bursts of b datagrams on average.
   // If datagrams are overtaken, it is 1 as well, because they look lost until they come.
   double loss_dispersion() const { return overtaken_ > 0.0 ? 1.0 : bursts_.dispersion(); }
-  // Number of copies of a control datagram that are sent at once. A lost one costs a time-out, and
-  // a copy costs 36 bytes. At 1 % loss, three copies leave one such wait in a million. The number
-  // grows with unanswered tries, because on some links a burst of losses ends only after a number
-  // of packets.
+  // Returns the number of copies of a control datagram that are sent at once. A lost datagram costs
+  // a time-out, and a copy costs 36 bytes. At 1 % loss, all three copies are lost once in a
+  // million. The number grows with unanswered tries, because on some links a burst of losses ends
+  // only after a number of packets.
   int copies(std::uint32_t tries = 0) const {
     return std::max(delivered_ < 0.99 ? 3 : 1, tries < 4 ? 1 << tries : kCopiesMax);
   }
@@ -190,8 +190,8 @@ class Path {
   // joined the probe's communicator. Returns false if no such datagram was sent (then nothing
   // changes).
   bool on_alive(Instant now, std::uint32_t answered);
-  // Returns true if a report is due. Counts numbers, not arrivals: otherwise a network that copies
-  // reports would cause ever more reports.
+  // Returns true if a report is due. Compares sequence numbers and not numbers of arrivals, because
+  // a network that copies reports would otherwise cause ever more reports.
   bool report_wanted() const { return largest_seen_ - largest_reported_ >= report_every_; }
   void on_reported() { largest_reported_ = largest_seen_; }
   std::uint32_t report_every() const { return report_every_; }
@@ -205,8 +205,8 @@ class Path {
 
   // Time of the last valid datagram; long ago if none ever came.
   Instant heard_at() const { return heard_at_; }
-  // Returns true if the other process was given up as dead. It stays dead; if it returns, it is
-  // told so.
+  // Returns true if the other process was given up as dead. Such a process stays dead; if it speaks
+  // again, it is told so.
   bool dead() const { return dead_; }
   void give_up() { dead_ = true; }
 
@@ -215,8 +215,8 @@ class Path {
   Pieces arriving;  // datagrams of the peer that come in pieces
 
  private:
-  // Most datagrams over which losses are smoothed. At 10 % loss, this many give the rate to within
-  // a tenth of its value.
+  // Limit on the number of datagrams over which losses are smoothed. At 10 % loss, this many give
+  // the rate to within a tenth of its value.
   static constexpr std::uint32_t kMemoryMax = 1024;
   // Prior for the loss estimate: start as if 32 datagrams had been sent and none lost.
   static constexpr std::uint32_t kKnownFirst = 32;
@@ -248,7 +248,7 @@ class Path {
   bool asks_ = false;
   bool asked_ = false;
   // Send time of each recent datagram, by sequence modulo the size. A round trip is measured only
-  // for the very datagram that a report names, because its delay field is about that one.
+  // for the very datagram that a report names, because the report's delay is about that datagram.
   std::vector<Instant> sent_at_;  // made by configure(): a power of two
   std::size_t remembered_ = 0;    // largest size of sent_at_
   std::uint32_t largest_seen_ = 0;

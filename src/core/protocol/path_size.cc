@@ -10,17 +10,17 @@ namespace leeway::protocol {
 namespace {
 
 // UDP payloads worth trying beside the longest one:
-// - 576 bytes, which IPv4 promises, and 1,000, each less headers;
+// - 548 and 952: IPv4 packets of 576 bytes, which IPv4 promises, and of 1,000, less headers;
 // - the base;
-// - 1,500 bytes of Ethernet less a tunnel's headers, less those of IPv6, less those of IPv4;
-// - InfiniBand's, and a jumbo frame's.
+// - 1400, 1452, 1472: Ethernet's 1,500 bytes less the headers of a tunnel, of IPv6, of IPv4;
+// - 4000 and 8972: InfiniBand's, and a jumbo frame's.
 constexpr std::array<std::size_t, 8> kSizes = {548,  952, kBaseDatagramBytes, 1400, 1452, 1472,
                                                4000, 8972};
 
 // Number of unanswered probes after which a size is taken not to pass (RFC 8899 5.1.2, MAX_PROBES).
 constexpr int kTriesMax = 3;
 
-// Longest pause between tries while the peer is not heard.
+// Limit on the pause between tries while the peer is not heard, unless the time-out is longer.
 constexpr Duration kUnheardPauseMax = std::chrono::seconds(1);
 
 // A path has become narrower when three things hold. At least kLongsLost long datagrams in a row
@@ -74,8 +74,8 @@ void PathSize::rest(Instant now) {
   wake_at_ = bytes_ == most() ? Instant::infinite_future() : now + limits_.raise;
 }
 
-// Returns the length to probe at this place of a search: one of kSizes, or at last the longest one.
-// Returns nullopt if that length is not tried now.
+// Returns the length to probe at place `index` of a search: one of kSizes, or at last the longest
+// length. Returns nullopt if that length is not tried now.
 std::optional<std::size_t> PathSize::candidate(std::size_t index) const {
   if (index == kSizes.size()) return most();
   const std::size_t bytes = kSizes[index] - around();
@@ -222,8 +222,8 @@ void PathSize::on_report(Instant now, const CoveredArrivals& arrivals, Duration 
   heard_ = heard_ || arrivals.received > 0;
   const Covered covered = cover(arrivals.largest);
   if (!all_short(arrivals, covered)) {
-    // More bytes came than if every arrival were the longest short datagram, so a long one arrived.
-    // Otherwise the arrivals may all be copies of short ones.
+    // A long datagram has arrived if more bytes came than the longest short datagram has, times the
+    // number of arrivals. If not, all arrivals may be copies of short datagrams.
     if (arrivals.received_bytes > std::uint64_t{arrivals.received} * covered.short_most)
       longs_lost_ = shorts_arrived_ = 0;
     return;

@@ -21,8 +21,8 @@ namespace leeway::protocol {
 
 // Settings that all paths of a process share.
 struct SizeLimits {
-  // Longest datagram that this process can send. With 0, paths carry whatever it sends, and nothing
-  // is searched.
+  // Length in bytes of the longest datagram that this process can send. If it is 0, paths carry
+  // whatever the process sends, and nothing is searched.
   std::size_t most = 0;
   // Bytes that a seal adds to each datagram.
   std::size_t around = 0;
@@ -38,7 +38,7 @@ struct SizeProbe {
   std::size_t bytes = 0;
 };
 
-// Arrivals among the datagrams that a report is the first to cover.
+// What arrived of the datagrams that this report covers and no earlier report covered.
 struct CoveredArrivals {
   std::uint32_t largest = 0;  // the report covers datagrams up to this number
   std::uint32_t received = 0;
@@ -60,11 +60,11 @@ class PathSize {
 
   // Call it when the path has been heard, and its round trip is known. Only the first call counts.
   void begin(Instant now);
-  // Call it when the path leads to another address. Searches anew.
+  // Call it when the path leads to another address. The search begins anew.
   void begin_anew(Instant now);
   // Call it when the path leads through relays, which add `further` bytes to each datagram.
   void begin_anew(Instant now, std::size_t further);
-  // When poll() is due.
+  // Returns when poll() is due.
   Instant wake_at() const { return wake_at_; }
   // Returns the next probe to send. `timeout` is how long an answer may take.
   std::optional<SizeProbe> poll(Instant now, Duration timeout);
@@ -72,11 +72,11 @@ class PathSize {
   // Takes in an answer to a probe. Returns false if no such probe was ever sent.
   bool on_answer(Instant now, std::uint32_t number, std::size_t bytes);
 
-  // Notes that a train (GSO batch) left; `last` is its last datagram's number. Lengths are on the
+  // Notes that a train (GSO batch) left, whose last datagram has number `last`. Lengths are on the
   // wire.
   void on_sent(std::uint32_t last, std::uint32_t datagrams, std::size_t segment_bytes,
                std::size_t last_bytes);
-  // Takes in arrivals among the datagrams that this report is the first to cover.
+  // Handles a report of what arrived of the datagrams that no earlier report covered.
   void on_report(Instant now, const CoveredArrivals& arrivals, Duration rtt);
   // Notes that the system refuses a datagram of this length on this path.
   void on_refused(Instant now, std::size_t bytes);
@@ -88,7 +88,7 @@ class PathSize {
   std::uint32_t falls() const { return falls_; }
 
  private:
-  // A train with datagrams that are not reported yet.
+  // A train with datagrams that no report has covered yet.
   struct Departed {
     std::uint32_t last = 0;
     std::uint32_t datagrams = 0;

@@ -78,9 +78,9 @@ struct MessageStream {
   MessageList receives;
   std::uint32_t sends_opened = 0;  // sends ever opened: number of the next one
   std::uint32_t receives_opened = 0;
-  // Number of receives that the peer reported for our sends. For tag 0 Link keeps it instead.
+  // Number of receives that the peer reported for our sends. For tag 0, Link keeps the number.
   std::uint32_t peer_opened_below = 0;
-  // Number after the highest one that the peer was heard to send while the tag was watched.
+  // One above the highest message number heard from the peer while the tag was watched.
   std::uint32_t heard_below = 0;
 
   bool open() const { return !sends.empty() || !receives.empty(); }
@@ -101,7 +101,7 @@ class PeerMessages {
   const MessageStream* find(std::uint32_t tag) const { return tag == 0 ? zero_ : find_other(tag); }
   // Makes the stream if there is none.
   MessageStream& stream(std::uint32_t tag);
-  // Number of streams. None is ever forgotten, because its numbers go on.
+  // Returns the number of streams. A stream is never forgotten, because its numbers go on.
   std::size_t streams() const { return streams_.size(); }
 
   // Streams with open messages.
@@ -125,7 +125,8 @@ class PeerMessages {
   // Removes a message that has ended. Returns the message that may talk now because of it, or null.
   Round* erase(Round& round);
 
-  // Puts this stream first among those that reports list because messages of theirs have ended.
+  // Puts this stream first among touched(): reports list these streams because some of their
+  // messages have ended.
   void touch(MessageStream& stream);
   std::span<MessageStream* const> touched() const { return {touched_.data(), touched_count_}; }
   // Place in open() of the stream with which the next report begins its list of receives. If not

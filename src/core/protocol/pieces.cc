@@ -9,7 +9,8 @@
 namespace leeway::protocol {
 namespace {
 
-// Longest datagram that is cut. Longer ones are not sent over networks whose paths are measured.
+// Length in bytes of the longest datagram that is cut. Longer ones are not sent over networks whose
+// paths are measured.
 constexpr std::size_t kPlaceBytes = limits::kFrameBytesMax;
 
 ByteSpan gather(const Train& train, std::vector<std::byte>& whole) {

@@ -16,7 +16,7 @@
 
 namespace leeway::protocol {
 
-// Returns the number of pieces in which a datagram passes if datagrams of `most` bytes do.
+// Returns how many pieces a datagram of `bytes` makes on a path that carries `most` bytes.
 constexpr std::size_t pieces_of(std::size_t bytes, std::size_t most) {
   if (bytes <= most) return 1;
   const std::size_t content = most - wire::kPieceHeaderBytes;
@@ -34,9 +34,9 @@ class Pieces {
  public:
   static constexpr std::uint32_t kPlaces = 16;
 
-  // Returns the datagram if it is whole now; valid until the next call. Returns an empty span if
-  // parts are missing. It also does so if the piece is old, a copy, or does not fit the others;
-  // then nothing changes.
+  // Adds a piece. Returns the datagram, valid until the next call, if no piece is missing any more.
+  // Otherwise returns an empty span. If the piece is old, a copy, or does not fit the other pieces,
+  // nothing changes, and the span is empty, too.
   ByteSpan add(std::uint32_t number, const wire::Piece& piece, ByteSpan content);
 
  private:

@@ -9,10 +9,11 @@ class Progress {
  public:
   Progress(EndpointState& state, Settling& settling) : state_(state), settling_(settling) {}
 
-  // WIRE 2.6: returns true if the peer can have come so far. The limit counts from the later of two
-  // numbers: where the peer was last heard to be, and where we are.
+  // WIRE 2.6: returns true if the peer can have opened all collectives below `opened_below`. It can
+  // be limits::kRoundsAheadMax ahead of this rank, or of where it was last heard to be, if that is
+  // later.
   bool may_have_opened(Rank peer, std::uint32_t opened_below) const;
-  // Takes in that the peer has opened, and has settled, all collectives below these numbers.
+  // Notes that the peer has opened, and has settled, all collectives below these numbers.
   void on_collectives(Instant now, Rank peer, std::uint32_t opened_below,
                       std::uint32_t settled_below);
   // Call it when the peer has posted more receives.

@@ -77,7 +77,7 @@ bool Receiver::same_length(Instant now, Round& round, Rank from, const Header& h
   return false;
 }
 
-// Takes the length of a message from the first datagram that tells it. Returns false if the length
+// Sets the length of a message from the first datagram that states it. Returns false if the length
 // makes no sense, or is more than the receive has room for. In the second case the message fails on
 // both sides.
 bool Receiver::take_length(Instant now, Round& round, Rank from, std::uint32_t packets,
@@ -165,7 +165,7 @@ void Receiver::watch_chunks(Instant now, Round& round, Rank from, const wire::Da
   if (flow.ask_early(*left)) state_.outbox.queue_control(from);
 }
 
-// The packet was there already, but its last copy says that the pass is over (WIRE 2.12).
+// Handles a packet that was there already. Its last copy says that the pass is over (WIRE 2.12).
 void Receiver::note_last_copy(Instant now, Round& round, Rank from,
                               const wire::DataHeader& header) {
   ReceiveFlow& flow = round.receive(header.kind, from);
@@ -228,7 +228,8 @@ void Receiver::on_end(Instant now, Rank from, const wire::End& end) {
   state_.arm_quiet(now, *round, end.kind, from);
 }
 
-// Sends one report for every END that came. A peer that hears no report sends more ENDs.
+// Sends one report for every END that came. A peer that hears no report sends more ENDs, and so
+// gets more reports.
 void Receiver::tell_settled(Rank peer) {
   ++state_.links[peer].report_copies;
   state_.queue_report(peer);

@@ -15,8 +15,9 @@ class Recovery {
   // Moves a parity, whose bytes are `payload`, to another missing packet of its code, because the
   // packet `index` that it covered has come.
   void move(Round& round, FlowKind kind, Rank from, PacketIndex index, ByteSpan payload);
-  // Computes the missing packets of a code all of whose places are taken. Returns false if the last
-  // parity does not have the planned length.
+  // Computes the missing packets of a code whose places all hold a packet or a parity. `last` is a
+  // parity that has just come, if any, and `last_in` its place. Returns false if `last` does not
+  // have the planned length.
   bool recover(Round& round, FlowKind kind, Rank from, std::uint32_t code, ByteSpan last = {},
                PacketIndex last_in = {});
 

@@ -53,7 +53,7 @@ bool Contents::list(const Round& round) {
   return true;
 }
 
-// Lists messages that are about to fail: both sides must learn it (WIRE 3.5).
+// Lists messages that are about to fail, because both sides must learn of the failure (WIRE 3.5).
 void Contents::list_failing(const PeerMessages& messages) {
   for (const Round* message : messages.talking()) {
     if (!message->failure.ok()) list(*message);
@@ -79,8 +79,8 @@ void Contents::list_given_up(const PeerMessages& messages) {
   }
 }
 
-// Lists posted receives of a tag, oldest first. If one finds no room, the report tells the peer
-// that this one has not been posted yet (WIRE 3.4).
+// Lists posted receives of a tag, oldest first. If a receive finds no room, the report tells the
+// peer that this receive has not been posted yet (WIRE 3.4).
 bool Contents::list_stream(const MessageStream& stream, std::size_t entries_max) {
   const MessageList& receives = stream.receives;
   if (receives.empty()) return true;
@@ -107,7 +107,7 @@ bool Contents::list_stream(const MessageStream& stream, std::size_t entries_max)
 }
 
 // Lists receives tag by tag, beginning with another tag each time. Keeps room for one send, because
-// a peer that receives from any rank must hear of it.
+// a peer that receives from any rank must hear of sends.
 void Contents::list_receives(const PeerMessages& messages) {
   const auto open = messages.open();
   const bool sends = std::any_of(open.begin(), open.end(),
@@ -124,7 +124,7 @@ void Contents::list_sends(const PeerMessages& messages) {
   }
 }
 
-// Lists streams whose messages ended recently: their sender may not know that yet.
+// Lists streams whose messages ended recently, because their sender may not know that yet.
 void Contents::list_touched(const PeerMessages& messages) {
   for (const MessageStream* stream : messages.touched()) {
     const auto said = report_.opened_streams();
@@ -185,7 +185,7 @@ wire::Report report_contents(Instant now, Rank peer, const Link& link, const Rou
   }
   failures.list(peer, rounds.collectives_opened(), room, report);
   if (messages == nullptr) return report;
-  // Our sends come last: the peer can do without them, or ask again.
+  // The report lists our sends last, because the peer can do without them, or ask again.
   contents.list_sends(*messages);
   Contents(peer, room, report).list_touched(*messages);
   return report;

@@ -1,4 +1,4 @@
-// What a report to one peer holds (WIRE 3).
+// Makes the contents of a report to one peer (WIRE 3).
 #pragma once
 
 #include "protocol/failures.h"

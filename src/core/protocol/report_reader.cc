@@ -71,9 +71,9 @@ bool ReportReader::take_opened(Rank from, const wire::Report& report) {
   return more;
 }
 
-// Returns true if the peer waits for packets of a collective that we have given up. If it were not
-// told, it would wait until its deadline, and open the next collective only when we give that one
-// up, too. The two ranks would never meet again.
+// Returns true if the peer waits for packets of a collective that we have given up. Unless we tell
+// it, it waits until its deadline. It would then open the next collective only when we give that
+// one up, too, and the two ranks would never meet again.
 bool ReportReader::waits_in_vain(const wire::Report& report) const {
   const auto listed = report.entries();
   return std::any_of(listed.begin(), listed.end(), [&](const wire::OpenRound& theirs) {
@@ -86,8 +86,8 @@ bool ReportReader::waits_in_vain(const wire::Report& report) const {
   });
 }
 
-// Answers a peer that waits for messages that have ended here: it did not hear that they were given
-// up, or posted its receive later.
+// Answers a peer that waits for messages that have ended here. The peer did not hear that they were
+// given up, or posted its receives later.
 void ReportReader::answer_receives(Rank from, const wire::Report& report) {
   PeerMessages* const messages = state_.rounds.messages(from);
   if (messages == nullptr) return;
@@ -103,8 +103,8 @@ void ReportReader::answer_receives(Rank from, const wire::Report& report) {
 
 void ReportReader::hear_failures(Rank from, const wire::Report& report) {
   for (const wire::OpenRound& entry : report.entries()) {
-    // A lossy call that ended by its deadline need not be noted: once the call is open here,
-    // another report tells of it.
+    // A lossy call that ended by its deadline need not be noted. Once the call is open here,
+    // another report tells of its end.
     const bool again = entry.tag.delivery != Delivery::Kind::exact &&
                        entry.failure == StatusCode::kDeadlineExceeded;
     if (entry.failed() && !entry.point_to_point && !again &&
@@ -132,7 +132,7 @@ void ReportReader::apply_report(Instant now, Round& round, Rank from, const wire
     on_entry(now, round, from, *theirs);
     if (theirs->failed() || round.ended) return;
   }
-  // From a report of the sender, a receive learns nothing else.
+  // A receive learns nothing else from a report of its sender.
   if (point && !round.plan->point_send) return;
   const auto opened =
       point ? report.messages_opened_below(round.plan->message_tag) : report.opened_below;
@@ -149,12 +149,12 @@ void ReportReader::apply_report(Instant now, Round& round, Rank from, const wire
   settling_.advance(now, round);
 }
 
-// Learns from the reporter, which has settled our flow of this reduction, whether it used the flow.
+// Notes whether the reporter, which has settled our flow of this reduction, used the flow.
 void ReportReader::learn_use(Round& round, Rank from, const wire::Report& report) {
   if (!round.plan->phase(FlowKind::reduce).active) return;
   SendFlow& flow = round.send(FlowKind::reduce, from);
   flow.informed = true;
-  // `missed` stays set once it is set: an overtaken report takes nothing back.
+  // `missed` stays set once it is set, because an overtaken report must not take it back.
   flow.missed |= flow.packets > 0 && report.missed_round(round.number);
 }
 
@@ -180,7 +180,7 @@ void ReportReader::on_peer_failed(Instant now, Round& round, Rank from,
                               disagree(state_.config, round, theirs.about, theirs.other),
                               {theirs.about, theirs.other});
     }
-    // Peers are told that the first rank refused its call, not that this one did.
+    // If another rank refused its call, peers are told of that rank, not of this one.
     const bool refusal = is_refusal(theirs.failure);
     const Rank about = theirs.about != kNoRank ? theirs.about : from;
     return settling_.finish(
@@ -199,7 +199,7 @@ void ReportReader::on_peer_failed(Instant now, Round& round, Rank from,
   settling_.on_peer_left_round(now, round, from);
 }
 
-// Notes why no more packets come from this peer: a deadline passed at rank `by`.
+// Notes that a deadline at rank `by` is the reason why no more packets come from this peer.
 void ReportReader::note_cut(Round& round, Rank from, Rank by) {
   for (const FlowKind kind : round.plan->active_kinds()) {
     ReceiveFlow& flow = round.receive(kind, from);

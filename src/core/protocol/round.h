@@ -13,7 +13,7 @@
 
 namespace leeway::protocol {
 
-// One phase of a round. Flows are by peer; a message has one of each.
+// One phase of a round. It has flows for each peer; for a message, one send and one receive flow.
 struct PhaseState {
   std::vector<SendFlow> send;
   GroupPass group;
@@ -47,7 +47,7 @@ struct Blame {
   Rank rank = kNoRank;
   wire::OperationTag tag{};
   Rank first = kNoRank;  // where the operation failed first, for the same reason
-  // Code that peers are told; kOk: that of the status.
+  // Code that peers are told; if kOk, they are told the code of the status.
   StatusCode told = StatusCode::kOk;
 };
 
@@ -57,7 +57,7 @@ struct MessageStream;
 // peers that lack their data.
 enum class Cancelled : std::uint8_t { all, awaited };
 
-// Plain state, with the queries that need no other state. The parts of Endpoint change it.
+// State of a round, with the queries that need no other state. The parts of Endpoint change it.
 struct Round {
   std::uint32_t slot = 0;  // for a collective: its place among kOpenCollectivesMax
   std::uint32_t number = 0;

@@ -37,13 +37,13 @@ class RoundClient {
  public:
   virtual ~RoundClient() = default;
 
-  // Returns how the flow to / from `peer` is cut into packets; no packets mean no flow. Asked once,
-  // when the round opens.
+  // Return how the flow to / from `peer` is cut into packets. A grid without packets means that
+  // there is no flow. Called once, when the round opens.
   virtual schedule::PacketGrid outgoing(FlowKind kind, Rank peer) const = 0;
   virtual schedule::PacketGrid incoming(FlowKind kind, Rank peer) const = 0;
 
   // Returns the packets that must come although the phase is lossy (Replica's age cap), or null if
-  // there are none. Asked when the round opens.
+  // there are none. Called when the round opens.
   virtual const Bitmap* required(FlowKind kind, Rank peer) const = 0;
 
   // Tells the length of a message, in elements, as its first datagram gave it. It is at most what
@@ -56,7 +56,7 @@ class RoundClient {
   virtual Payload payload(FlowKind kind, Rank to, PacketIndex index, PacketIndex ahead,
                           MutableByteSpan scratch) = 0;
 
-  // Takes a first copy of a packet. The flow's weight is known by then.
+  // Hands over a first copy of a packet. The flow's weight is known by then.
   virtual Acceptance accept(Rank from, const wire::DataHeader& header, ByteSpan payload) = 0;
 
   // Encodes a parity of the packets to this receiver, as payload() does for a packet. This and the
@@ -68,9 +68,10 @@ class RoundClient {
   // Returns the parity that lies in the place of a packet that has just come. The bytes stay valid
   // until the next call of one of these four functions.
   virtual ByteSpan lift_parity(FlowKind, Rank, PacketIndex) { return {}; }
-  // Computes the missing packets of a code all of whose places hold a packet or a parity. `last` is
-  // a parity that has just come and is not stored yet; its place in the code is `last_at`. It is
-  // empty if a packet came last. Returns false if `last` does not have the planned length.
+  // Computes the missing packets of a code. Each place of the code holds a packet or a parity.
+  // `last` is a parity that has just come and is not stored yet; its place in the code is
+  // `last_at`. `last` is empty if a packet came last. Returns false if `last` does not have the
+  // planned length.
   struct CodedPackets {
     std::uint32_t code = 0;
     std::span<const std::uint8_t> rows;  // as ParityLedger::Places

@@ -28,8 +28,8 @@ struct PhasePlan {
   // Order in which outgoing chunks become available. Null if all are available at once, and go in
   // permuted order.
   const schedule::ChunkQueue* queue = nullptr;
-  // By peer: chunks that may be sent now, where chunks become available one by one in the flow's
-  // order. An empty span: all may be sent.
+  // For each peer, the chunks that may be sent now, if chunks become available one by one in the
+  // flow's order. If the span is empty, all chunks may be sent.
   std::span<const Bitmap> ready;
   // Receivers may ask for packets again. This is false only for a best-effort phase that has
   // neither Replica's age cap nor fetch_empty.
@@ -38,8 +38,8 @@ struct PhasePlan {
   bool fetch_empty = false;
   // Every receiver is sent the same packets, so multicast may carry them once for all.
   bool same_for_all = false;
-  // Outgoing payload outlives on_done(), so the caller need not wait until receivers have
-  // confirmed.
+  // Outgoing payload stays in memory after on_done(), so the caller need not wait until receivers
+  // have confirmed.
   bool payload_retained = false;
   // The first pass may end with parity, from which receivers compute lost packets (WIRE 2.10).
   // Exact delivery only.

@@ -22,13 +22,13 @@ class RoundTable {
  public:
   explicit RoundTable(int size);
 
-  // Opens a round with the next number. Collectives count together, messages by peer, tag and
-  // direction. Returns null when limits::kOpenCollectivesMax collectives are open; a message always
-  // has room. Allocates when more rounds are open than ever before.
+  // Opens a round with the next number. All collectives share one series of numbers; messages have
+  // one for each peer, tag and direction. Returns null when limits::kOpenCollectivesMax collectives
+  // are open; a message always has room. Allocates when more rounds are open than ever before.
   Round* open(const RoundPlan& plan, RoundClient& client, Instant now);
 
-  // Returns an open round that has not ended, or null. Collectives are found by `kind` and
-  // `number`; for messages all arguments count.
+  // Returns an open round that has not ended, or null. A collective is found by `kind` and
+  // `number`, a message by all arguments.
   Round* find(FlowKind kind, std::uint32_t number, std::uint32_t message_tag, Rank peer,
               bool as_sender) const;
 

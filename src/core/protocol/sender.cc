@@ -84,8 +84,8 @@ bool Sender::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kind,
   return !out.empty();
 }
 
-// Number of further packets of the flow that may go to a peer that has not opened the operation.
-// The peer keeps limits::kEagerPackets of one flow, and limits::kEarlySlotsPerPeer in all.
+// Returns how many more packets of the flow may go to a peer that has not opened the operation.
+// Such a peer keeps limits::kEagerPackets of one flow, and limits::kEarlySlotsPerPeer in all.
 std::uint32_t Sender::eager_credit(const SendFlow& flow, Rank peer) const {
   std::uint32_t kept = 0;
   for (const Round* round : state_.rounds.with(peer)) {
@@ -179,8 +179,8 @@ void Sender::write_data(Instant now, Rank to, Round& round, const wire::DataHead
 
 void Sender::note_sent(Round& round, FlowKind kind, Rank peer, std::uint32_t packets) {
   round.send(kind, peer).sent += packets;
-  // The header told the peer what the delayed report would tell, so it need not be sent. But only a
-  // report tells that a receive was settled.
+  // The header told the peer what the delayed report would tell, so that report need not be sent.
+  // But only a report tells that a receive was settled.
   Link& link = state_.links[peer];
   if (packets == 0 || link.point_unreported) return;
   link.report_at = Instant::infinite_future();
@@ -188,8 +188,8 @@ void Sender::note_sent(Round& round, FlowKind kind, Rank peer, std::uint32_t pac
 }
 
 // Ends the pass with an END behind its last packet, in the same train if it fits. The first pass of
-// a flow of up to limits::kEagerPackets packets leaves the END to the timer, because a receiver
-// that got the packet with the last position knows already.
+// a flow of up to limits::kEagerPackets packets leaves the END to the timer: the packet with the
+// last position tells the receiver that the pass is over.
 void Sender::end_pass(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out) {
   SendFlow& flow = round.send(kind, peer);
   LEEWAY_ASSERT(flow.open() && !flow.grouped);
@@ -209,7 +209,8 @@ void Sender::end_pass(Instant now, Rank peer, Round& round, FlowKind kind, Train
   if (!round.done && round.caller_may_go()) state_.timers.arm_round(round, now);
 }
 
-// Multicast: packets that are the same for all receivers go out once for all (group_sender.h).
+// Fills a multicast train: packets that are the same for all receivers go out once
+// (group_sender.h).
 bool Sender::fill_from_group(Instant now, TrainBuffer& out) {
   for (Round* round : state_.rounds.collectives()) {
     for (int k = wire::kFlowKinds; k-- > 0;) {

@@ -20,13 +20,13 @@ class Sender {
   void on_repair(Instant now, Rank from, const wire::Repair& repair, ByteSpan words);
   // Repeats the END of an open flow when that is due.
   void wake(Instant now, Round& round, FlowKind kind, Rank peer);
-  // Takes members that hold the others up out of the multicast pass. Their flows go on by unicast
-  // from the position of the pass.
+  // Takes members that hold the other members up out of the multicast pass. Their flows go on by
+  // unicast from the position of the pass.
   void wake_group(Instant now, Round& round, FlowKind kind);
 
-  // Share of the peers that have opened the oldest collective for which data is to be sent. While
-  // some have not, the pacer lowers the rate: otherwise all ranks would send at once to the few
-  // that have.
+  // Returns the share of the peers that have opened the oldest collective for which data is to be
+  // sent. The pacer lowers the rate while the share is below 1. Otherwise all ranks would send at
+  // once to the few peers that have opened it.
   double ready_share() const;
   // Reason why this rank's flows with the peer wait, for diagnostics.
   enum class Hold : std::uint8_t {

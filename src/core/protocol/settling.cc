@@ -49,7 +49,7 @@ void Settling::finish_receive(Instant now, Round& round, FlowKind kind, Rank pee
   if (kind == FlowKind::spread && flow.complete() && round.plan->phase(FlowKind::reduce).active) {
     settle_send(round, FlowKind::reduce, peer);
   }
-  // The peer's caller waits for this confirmation, with three exceptions: no packet can be asked
+  // The peer's caller waits for this confirmation, except in three cases: no packet can be asked
   // for again, the peer kept a copy of the payload, or our result confirms it.
   const PhasePlan& plan = round.plan->phase(kind);
   const bool result_tells = kind == FlowKind::reduce && round.plan->phase(FlowKind::spread).active;
@@ -85,8 +85,8 @@ void Settling::advance(Instant now, Round& round) {
   if (round.done && round.all_confirmed()) end(round);
 }
 
-// Returns true for a send whose message was copied: it is done at once, unless the peer still lacks
-// too many such messages.
+// Returns true for a send whose message was copied. Such a send is done at once, unless the peer
+// still lacks too many of them.
 bool Settling::may_run_ahead(const Round& round) const {
   return round.plan->point_send && round.plan->phase(FlowKind::point).payload_retained &&
          state_.rounds.messages(round.plan->point_peer)->ahead() < limits::kSendsAheadMax;
@@ -208,7 +208,7 @@ void Settling::end_abandoned(Instant now, Round& round, Rank peer) {
 void Settling::on_deadline(Instant now, Round& round) {
   // The rank that we wait for. It is named to peers that still lack packets of the round.
   const Rank awaited = longest_silent(now, state_, round).peer;
-  if (round.plan->point_send && round.done) return;  // run ahead: the caller counts on its arrival
+  if (round.plan->point_send && round.done) return;  // run ahead: the caller relies on its arrival
   if (round.plan->point_send) give_message_up(round);
   if (round.done) {
     if (awaited != kNoRank) tell_failure(round, StatusCode::kDeadlineExceeded, {awaited});

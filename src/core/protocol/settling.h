@@ -19,7 +19,7 @@ class Settling {
   // is left to do.
   void advance(Instant now, Round& round);
 
-  // Ends the round with this result. Tells peers of a failure, and which rank it names.
+  // Ends the round with this result. Tells peers of a failure, and of the rank that it names.
   void finish(Instant now, Round& round, const Status& status, const Blame& blame = {});
   // Fails the round: a collective now, a message one tick later, so that its peer can be told
   // before.

@@ -14,14 +14,14 @@ namespace leeway::protocol {
 
 class TrainBuffer {
  public:
-  // Just below UDP's largest payload (65,507), and the kernel's segment limit for one UDP_SEGMENT
-  // call (64 before Linux 6.9).
+  // Limits of a train. The bytes are just below UDP's largest payload (65,507). The datagrams are
+  // the kernel's limit for one UDP_SEGMENT call (64 before Linux 6.9).
   static constexpr std::size_t kTrainBytesMax = 65'000;
   static constexpr std::size_t kTrainDatagramsMax = 64;
   // Room for the headers of kTrainDatagramsMax pieces, and for padding of their last ones.
   static constexpr std::size_t kPieceRoom = 32 * kTrainDatagramsMax;
 
-  // `bytes_max`: most bytes of any train. Some transports take less than others.
+  // `bytes_max` limits the bytes of every train, because some transports take less than others.
   explicit TrainBuffer(std::size_t bytes_max = kTrainBytesMax)
       : most_(std::min(bytes_max, kTrainBytesMax)), bytes_max_(most_) {}
 
@@ -37,8 +37,8 @@ class TrainBuffer {
     closed_ = false;
   }
   // Limits later trains of data to `bytes`, except a train of one datagram. Control datagrams
-  // ignore the limit: a pacer's quantum may be shorter than the copies of one of them, which go in
-  // one train.
+  // ignore the limit: the copies of one of them go in one train, and may be longer than a pacer's
+  // quantum.
   void limit(std::size_t bytes) { bytes_max_ = std::min(bytes, most_); }
   // Changes the address of the finished train.
   void readdress(Rank to) { train_.to = to; }
@@ -46,7 +46,7 @@ class TrainBuffer {
   std::size_t datagrams() const { return datagrams_; }
 
   // Returns true if one more datagram of data, as long as the first, may be appended. Only the last
-  // datagram may be shorter: close() after it.
+  // datagram may be shorter; call close() after it.
   bool has_room() const { return has_room_in(bytes_max_); }
   // Returns true if a datagram of this length can be appended, whatever the limit is.
   bool fits(std::size_t bytes) const {

@@ -10,8 +10,8 @@ namespace {
 constexpr int kSuspectTimeouts = 4;
 constexpr Duration kSuspectMin = std::chrono::milliseconds(500);
 
-// Probes between suspicion and death. Where half of all datagrams are lost each way, six probes
-// would now and then all be lost.
+// Number of probes between suspicion and death. Where half of all datagrams are lost each way, six
+// probes would now and then all be lost.
 constexpr int kProbes = 24;
 
 // Least silence before a peer counts as dead, in time-outs, however short the peer time-out is.

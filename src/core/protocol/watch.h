@@ -1,8 +1,5 @@
 // Watches whether a peer lives while something is expected from it (WIRE 6.6). This class decides
-// when to look and when to probe; Liveness does it.
-//
-// start() begins a watch; then look() is called whenever it is due, until it returns `dead` or
-// turns the watch off.
+// when to look at the peer and when to probe it; Liveness looks and probes.
 #pragma once
 
 #include <cstdint>

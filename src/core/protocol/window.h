@@ -13,8 +13,8 @@ inline constexpr std::size_t kWindowBytesDefault = std::size_t{1} << 20;
 // as each link keeps 64 bytes for each datagram that it remembers.
 inline constexpr std::size_t kPacedWindowsBytes = std::size_t{64} << 20;
 
-// Window to one of `peers` peers, whose system queues `receive_buffer_bytes` for all its senders
-// together. `wanted` is the user's choice, 0 if there is none.
+// Returns the window to one of `peers` peers. The peer's system queues `receive_buffer_bytes` for
+// all its senders together. `wanted` is the user's choice, 0 if there is none.
 inline std::size_t window_bytes(std::size_t receive_buffer_bytes, std::size_t peers, bool paced,
                                 std::size_t wanted) {
   peers = std::max<std::size_t>(1, peers);

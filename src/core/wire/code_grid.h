@@ -24,7 +24,7 @@ class CodeGrid {
       : packets_(packets), codes_((packets + limits::kCodePackets - 1) / limits::kCodePackets) {}
 
   constexpr std::uint32_t codes() const { return codes_; }
-  // Most parities that a flow may have.
+  // Limit on the number of parities of a flow.
   constexpr std::uint32_t parities_max() const { return codes_ * limits::kCodeParitiesMax; }
   constexpr ParityPlace parity(std::uint32_t number) const {
     return {number % codes_, number / codes_};

@@ -16,7 +16,7 @@ static_assert(std::endian::native == std::endian::little,
               "put() and get()");
 
 inline constexpr std::size_t kChecksumOffset = 4;
-// Flags in the prefix byte that holds the type.
+// Flags in the byte of the prefix that also holds the datagram's type.
 inline constexpr std::uint8_t kPayloadNotSummed = 0x80;
 inline constexpr std::uint8_t kAsks = 0x40;
 
@@ -92,7 +92,7 @@ bool read_enum(std::uint8_t byte, Enum last, Enum& value) {
   return byte <= static_cast<std::uint8_t>(last);
 }
 
-// Codec::automatic is refused and never sent: ranks agree on a codec before an operation begins.
+// Refuses Codec::automatic, which is never sent: ranks agree on a codec before an operation begins.
 inline bool read_codec(Reader& reader, Codec& codec) {
   return read_enum(reader.get<std::uint8_t>(), Codec::sparse, codec);
 }

@@ -15,12 +15,12 @@ bool read_kind(Reader& reader, FlowKind& kind) {
   return read_enum(reader.get<std::uint8_t>(), FlowKind::point, kind);
 }
 
-// WIRE 2.2. Every comparison with NaN is false, so NaN is not valid.
+// Checks a weight (WIRE 2.2). Every comparison with NaN is false, so NaN is not valid.
 bool valid_weight(float weight) {
   return weight == 0.0f || (weight >= limits::kWeightMin && weight <= limits::kWeightMax);
 }
 
-// WIRE 1.5: types that may be addressed to every rank at once.
+// Returns true for the types of datagrams that may be addressed to every rank at once (WIRE 1.5).
 bool may_be_multicast(PacketType type) {
   return type == PacketType::data || type == PacketType::probe;
 }
@@ -50,8 +50,8 @@ bool read_flow_facts(Reader& reader, Header& header) {
 // Flag in the `kind` byte of a data header: DataHeader::goes_on.
 constexpr std::uint8_t kGoesOn = 0x80;
 
-// Returns whether index, position and goes_on fit a packet of the flow or a parity behind it (WIRE
-// 2.2, 2.10).
+// Returns true if index, position and goes_on fit a packet of the flow, or a parity behind the
+// packets (WIRE 2.2, 2.10).
 bool is_placed(const DataHeader& header) {
   if (header.goes_on && (header.kind == FlowKind::point || header.attempt != 0)) return false;
   if (!header.is_parity()) {

@@ -38,14 +38,14 @@ enum class PacketType : std::uint8_t {
   piece = 10
 };
 
-// Returns whether a datagram of this type is a prefix without header (WIRE 6.1).
+// Returns true if a datagram of this type is a prefix without header (WIRE 6.1).
 constexpr bool is_bare(PacketType type) {
   return type == PacketType::probe || type == PacketType::goodbye || type == PacketType::given_up ||
          type == PacketType::alive;
 }
 
 // WIRE 1: the prefix of every datagram. The checksum is CRC32C over the payload, then over prefix
-// and header without the checksum field. The payload comes first, so that its sum serves many
+// and header without the checksum field. The payload comes first, so that one sum of it serves many
 // ranks. If the transport keeps bytes intact, the checksum leaves the payload out.
 struct Prefix {
   PacketType type = PacketType::data;
@@ -53,7 +53,7 @@ struct Prefix {
   Rank source = kNoRank;
   Rank destination = kNoRank;  // data and probes: kEveryRank where they are multicast
   // Number of the datagram on its path, or among its source's multicast datagrams, from 1 (WIRE
-  // 1.4, 1.5). In an `alive`: number of the probe that it answers.
+  // 1.4, 1.5). In an `alive`: number of the probe that the `alive` answers.
   std::uint32_t sequence = 0;
   bool payload_summed = true;  // data: the checksum covers the payload too
   bool asks = false;           // data: the sender wants a report at once (WIRE 3.14)
@@ -65,34 +65,33 @@ inline constexpr std::size_t kPrefixBytes = 20;
 enum class FlowKind : std::uint8_t { reduce = 0, spread = 1, point = 2 };
 inline constexpr int kFlowKinds = 3;
 
-// WIRE 2: the packet's address in the operation, and all that the receiver needs to use it without
-// other packets.
+// WIRE 2: the packet's address in the operation, and all else that the receiver needs to use the
+// packet without other packets.
 struct DataHeader {
   std::uint32_t round = 0;
   FlowKind kind = FlowKind::reduce;
   Codec codec = Codec::native;
   // 0 = first pass, k = answer to the k-th repair request of this flow
   std::uint16_t attempt = 0;
-  // Index in the shard. From flow_packets on, it is flow_packets plus the number of a parity (WIRE
-  // 2.10).
+  // Index in the shard. For a parity, flow_packets plus the number of the parity (WIRE 2.10).
   PacketIndex index;
-  // Position in the sender's order of this pass. For a message, the position of the last packet is
-  // sent; those of all others decode as 0.
+  // Position in the sender's order of this pass. In a message the header only marks the last
+  // packet. The positions of the other packets decode as 0.
   PacketPosition position;
   std::uint32_t flow_packets = 0;  // packets of the flow: n_i of the estimators
   float weight = 1.0f;             // reduce half: c_i
   std::uint32_t tail = 0;          // spread half and messages: elements of the flow's last packet
   std::uint32_t message_tag = 0;   // messages: the caller's tag
-  // Collectives below this number are open or closed at the sender.
+  // At the sender, collectives below this number are open or closed.
   std::uint32_t opened_below = 0;
   // The sender wants nothing more of collectives below this number.
   std::uint32_t settled_below = 0;
   std::uint32_t tag_digest = 0;  // digest() of the operation the sender means
-  // Collectives: after this packet the first pass goes on, with parity or with another copy.
+  // For a collective: the first pass goes on after this packet, with parity or with another copy.
   bool goes_on = false;
 
   bool is_parity() const { return index.value >= flow_packets; }
-  // WIRE 4.2: returns true if this packet tells, as an END does, that the first pass is over.
+  // WIRE 4.2: returns true if this packet says that the first pass is over, as an END does.
   bool ends_first_pass() const {
     return attempt == 0 && position.value + 1 >= flow_packets && !goes_on;
   }
@@ -114,10 +113,12 @@ struct OperationTag {
   std::uint16_t codec_settings = 0;  // codec_settings.h
   std::uint16_t spread_settings = 0;
   std::uint64_t count = 0;  // elements, as the operation's documentation defines its size
-  // Digest of the block lengths of an uneven operation, never 0; 0 for even blocks. In an uneven
-  // all_to_all, where no rank knows all lengths, kUnevenPairs, or in a report that of tell_pair().
+  // For an uneven operation: digest of its block lengths, never 0. For even blocks: 0. No rank
+  // knows all lengths of an uneven all_to_all: then kUnevenPairs, or in a report what tell_pair()
+  // sets.
   std::uint32_t shape = 0;
-  // Number of slices in which the call goes over lanes. kBySites: it goes by sites. 0: as a whole.
+  // Number of slices into which the call is cut for lanes, kBySites for a call by sites, or 0 for a
+  // call that is not cut.
   std::uint8_t parts = 0;
   bool confirm_use = false;
 
@@ -130,9 +131,9 @@ inline constexpr std::uint8_t kBySites = 15;
 // Value of `shape` for an uneven all_to_all.
 inline constexpr std::uint32_t kUnevenPairs = 1;
 
-// For an uneven all_to_all, a report's entry tells its receiver two numbers (WIRE 3.11). `count` is
-// how many elements the reporter expects from the receiver. `shape` - 2 is how many elements the
-// reporter sends to the receiver, at most kPairSendsMax.
+// In a report, the entry of an uneven all_to_all gives the report's receiver two numbers (WIRE
+// 3.11). `count` is how many elements the reporter expects from that receiver. `shape` - 2 is how
+// many elements the reporter sends to it, at most kPairSendsMax.
 inline constexpr std::uint64_t kPairSendsMax = UINT32_MAX - 2;
 constexpr void tell_pair(std::uint64_t sends, std::uint64_t expects, OperationTag& tag) {
   tag.count = expects;
@@ -145,12 +146,12 @@ constexpr OperationTag tag_of_message(bool sends) {
 }
 
 // WIRE 2.5: the digest in every data packet. Ranks that mean different operations find different
-// digests, before anything is summed. Both sides of a message have the same digest: it covers what
+// digests, before anything is summed. Both sides of a message have the same digest. It covers what
 // both must choose alike (type and codec), but not the count, which the sender chooses.
 std::uint32_t digest(const OperationTag& tag, bool point_to_point);
 
 // An entry of a report: one operation that is open at the reporter, or a collective that failed
-// there. An operation without an entry is closed if the report counts it as opened (WIRE 3.4).
+// there. An operation that the report says was opened, and that has no entry, is closed (WIRE 3.4).
 struct OpenRound {
   std::uint32_t round = 0;
   bool point_to_point = false;
@@ -158,15 +159,15 @@ struct OpenRound {
   bool reduce_settled = false;    // the reporter needs no more from *you* in this phase
   bool spread_settled = false;    // likewise; (point to point) of the message
   std::uint32_t message_tag = 0;  // (point to point) the caller's tag
-  // An entry of a message carries only operation, dtype, codec, codec_settings and count. A send's
-  // count is its length, a receive's is the longest message that it takes.
+  // An entry of a message carries only operation, dtype, codec, codec_settings and count. For a
+  // send, count is the message's length; for a receive, the longest message that fits.
   OperationTag tag;
   // For a collective: why it failed at the reporter, or kOk if it is open. For a message to you
   // that the reporter gave up: kDeadlineExceeded after its deadline, or kMismatch (WIRE 3.17).
   StatusCode failure = StatusCode::kOk;
   Rank about = kNoRank;  // rank that the reporter's error names, or kNoRank
-  // If a collective failed at another rank first, for this reason, and the reporter was told: that
-  // rank. Otherwise kNoRank.
+  // The rank at which the collective failed first, for the same reason, if that is another rank and
+  // the reporter was told of it. Otherwise kNoRank.
   Rank first = kNoRank;
   OperationTag other;  // (mismatch) the operation that rank `about` means
 
@@ -185,12 +186,12 @@ struct OpenedStream {
 };
 inline constexpr std::size_t kOpenedStreamBytes = 8;
 
-// Number of the latest collectives for which a report tells whether the reporter missed your
-// contribution. It covers every round that waits for this word: limits::kOpenRoundsMax at most.
+// For this many latest collectives a report says whether the reporter missed your contribution. At
+// most limits::kOpenRoundsMax rounds wait for this word, so it covers all of them.
 inline constexpr std::uint32_t kMissedRounds = 24;
 
-// Bits of a time on the reporter's clock, in microseconds, so the time wraps after 16.7 s. That is
-// enough: the sender only compares how long datagrams waited in queues.
+// Bits of a time on the reporter's clock, in microseconds. The time wraps after 16.7 s, which is
+// long enough: senders use it only to compare how long datagrams waited in queues.
 inline constexpr std::uint32_t kArrivedBits = 24;
 constexpr std::uint32_t arrived_us(Instant at) {
   return static_cast<std::uint32_t>(at.ns / 1000) & ((std::uint32_t{1} << kArrivedBits) - 1);
@@ -206,7 +207,7 @@ struct Report {
   std::uint32_t received = 0;          // how many of your datagrams I accepted (mod 2^32)
   std::uint32_t received_bytes = 0;    // bytes of the received ones (mod 2^32)
   std::uint32_t delay_us = 0;          // time since datagram largest_sequence arrived
-  // My clock when datagram largest_sequence arrived, < 2^kArrivedBits.
+  // My clock in microseconds when datagram largest_sequence arrived, < 2^kArrivedBits.
   std::uint32_t arrived_us = 0;
   std::uint32_t ect = 0;           // received ones with ECT(0) or ECT(1) (mod 2^32)
   std::uint32_t ce = 0;            // received ones that a queue marked (mod 2^32)
@@ -230,8 +231,8 @@ struct Report {
     return std::span(streams).first(stream_count);
   }
 
-  // Returns how many receives the reporter has posted for your messages of a tag; nullopt if the
-  // report does not tell.
+  // Returns how many receives the reporter has posted for your messages of a tag, or nullopt if the
+  // report does not say.
   std::optional<std::uint32_t> messages_opened_below(std::uint32_t tag) const {
     if (tag == 0) return point_opened_below;
     for (const OpenedStream& stream : opened_streams()) {
@@ -240,8 +241,8 @@ struct Report {
     return std::nullopt;
   }
 
-  // Returns whether the reporter settled collective `number` without any packet of yours, so that
-  // none can be in the result. Returns false also for rounds that are too long ago to tell.
+  // Returns true if the reporter settled collective `number` without any packet of yours, so that
+  // none can be in the result. Returns false also for rounds that are too old for `missed`.
   bool missed_round(std::uint32_t number) const {
     const std::uint32_t ago = opened_below - 1 - number;
     return ago < kMissedRounds && (missed >> ago & 1) != 0;
@@ -269,7 +270,8 @@ struct End {
 };
 inline constexpr std::size_t kEndBytes = kPrefixBytes + 20;
 
-// WIRE 5: asks for packet base + i again for every set bit i. Words are little-endian, 64 bits.
+// WIRE 5: asks for packet base + i again for every bit i that is set in `words` words of 64 bits,
+// which follow the header in little-endian order.
 struct Repair {
   std::uint32_t round = 0;
   FlowKind kind = FlowKind::reduce;
@@ -282,7 +284,7 @@ struct Repair {
 inline constexpr std::size_t kRepairFixedBytes = kPrefixBytes + 20;
 
 // WIRE 10.2: a datagram that tests whether its own length passes, or the answer to it. The prefix's
-// `sequence` counts the probes of the sender, not the datagrams of the path.
+// `sequence` numbers the probes of the sender, not the datagrams of the path.
 struct Size {
   // WIRE 10.4: by `mine` and `yours`, ranks agree on the length of a communicator's datagrams.
   enum class Role : std::uint8_t { probe = 0, answer = 1, mine = 2, yours = 3 };
@@ -293,8 +295,8 @@ struct Size {
 };
 inline constexpr std::size_t kSizeBytes = kPrefixBytes + 4;
 
-// WIRE 10.6: a part of a datagram that is too long for its path. The piece has the prefix of that
-// datagram, with another type and checksum.
+// WIRE 10.6: a part of a datagram that is too long for its path. The piece has the prefix of the
+// whole datagram, with another type and checksum.
 struct Piece {
   std::uint16_t whole = 0;   // bytes of the datagram
   std::uint16_t offset = 0;  // place of the content in the datagram; multiple of its length
@@ -327,12 +329,12 @@ struct Expectation {
   int size = 0;
 };
 
-// Returns the epoch in the prefix, which names a communicator; nullopt if the datagram is too
-// short. Verifies nothing.
+// Returns the epoch in the prefix, which names a communicator, or nullopt if the datagram is too
+// short. Verifies nothing else.
 std::optional<std::uint32_t> epoch_of(ByteSpan datagram);
 
-// Returns whether a datagram is for the receiving process as a whole and not for one communicator:
-// a size or a piece (WIRE 10). Nothing else is verified.
+// Returns true if a datagram is for the receiving process as a whole and not for one communicator:
+// a size or a piece (WIRE 10). Verifies nothing else.
 bool is_for_process(ByteSpan datagram);
 
 // Reads the prefix and verifies magic, version, type and length, but neither checksum nor routing.
@@ -355,9 +357,9 @@ Refusal decode_size(ByteSpan datagram, Size& out);
 // last piece may end in padding.
 Refusal decode_piece(ByteSpan datagram, Piece& out, ByteSpan& content);
 
-// An encoder writes a datagram with its checksum, but without the payload of data, and returns the
-// number of bytes written. `out` must have room for them: report_bytes(), or a constant above.
-// `payload_crc` is used only with prefix.payload_summed.
+// An encoder writes a datagram with its checksum and returns the number of bytes written.
+// encode_data() does not write the payload. `out` must have room: report_bytes() or a constant
+// above says how much. `payload_crc` is used only if prefix.payload_summed is set.
 std::size_t encode_data(const Prefix&, const DataHeader&, std::uint32_t payload_crc,
                         MutableByteSpan out);
 std::size_t encode_report(const Prefix&, const Report&, MutableByteSpan out);

@@ -1,4 +1,4 @@
-// Encodes and decodes reports (WIRE 3), and the descriptions of operations that they hold.
+// Encodes and decodes reports (WIRE 3), and the operation tags in them.
 #include <utility>
 
 #include "base/contracts.h"
@@ -16,13 +16,13 @@ std::uint8_t settled_flags(const OpenRound& round) {
       (round.failed() ? 16 : 0));
 }
 
-// Bit in the byte of a tag's spread_codec: OperationTag::confirm_use.
+// The bit for OperationTag::confirm_use in the byte that holds a tag's spread_codec.
 constexpr std::uint8_t kConfirmsUse = 0x80;
 
-// Bit in the byte of a report's open_count: Report::heard_goodbye.
+// The bit for Report::heard_goodbye in the byte that holds a report's open_count.
 constexpr std::uint32_t kHeardGoodbye = 0x80;
 
-// Bits in the byte of a report's stream_count: the optional fields that follow.
+// Bits in the byte that holds a report's stream_count. They say which optional fields follow.
 constexpr std::uint32_t kTellsMarks = 0x80;
 bool tells_marks(const Report& report) {
   return (report.ect | report.ce) != 0;
@@ -74,7 +74,7 @@ void write_open_round(Writer& writer, const OpenRound& round) {
   if (round.failure == StatusCode::kMismatch) write_tag(writer, round.other);
 }
 
-// Returns false if a byte names no enumerator.
+// Reads a tag. Returns false if a byte of it names no enumerator.
 bool read_tag(Reader& reader, OperationTag& tag) {
   const auto operation = reader.get<std::uint8_t>();
   bool known = read_enum(operation & 15, OperationKind::split, tag.operation);

@@ -90,8 +90,8 @@ Result<Capture::Where> Capture::where(cuda::Stream stream) const {
   return out;
 }
 
-// Makes the transfer's first stream wait for its others, and for the inputs of the lane's last
-// operation in this graph. So all ranks begin the graph's operations in one order.
+// Makes the transfer's first stream wait for its other streams, and for the inputs of the lane's
+// last operation in this graph. So all ranks begin the graph's operations in one order.
 Status Capture::join_streams(const Transfer& transfer, const Where& where) {
   const Driver& driver = stager_.driver_;
   Lane& lane = *transfer.lane;

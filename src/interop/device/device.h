@@ -32,7 +32,7 @@ class Device {
   int ordinal() const { return context_.ordinal; }
   // Returns whether cuStreamWaitValue32 and the like work.
   bool stream_waits() const { return stream_waits_; }
-  // An event for a record and the waits for it, within one call.
+  // Returns an event that a call may record and wait for. The next call records it anew.
   cuda::Event event() const { return event_; }
 
   // A step's memory in the ring, and its signal.
@@ -45,7 +45,8 @@ class Device {
   };
   // Returns nullopt if the ring has no room; `over` is as for Ring::place().
   Result<std::optional<Block>> place(std::size_t bytes, std::vector<Signal>& over);
-  // Call it when the last work that uses the block is enqueued; others may then take its memory.
+  // Call it when the last work that uses the block is enqueued; other steps may then take its
+  // memory.
   void close(const Block& block);
   // Replaces the ring by a new one that can hold a block of at least this many bytes.
   Status grow(std::size_t bytes);

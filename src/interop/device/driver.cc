@@ -70,7 +70,7 @@ PointerKind Driver::kind_of(const void* pointer) const {
   void* values[] = {&type, &managed, &ordinal};
   const cuda::Code code =
       call.cuPointerGetAttributes(3, attributes, values, reinterpret_cast<cuda::Address>(pointer));
-  // The call fails without a context; CUDA then has no memory.
+  // The call fails if there is no context. No memory can be CUDA's then.
   if (code != cuda::kSuccess || type == 0) return {};
   using Where = PointerKind::Where;
   if (managed != 0) return {Where::managed, ordinal};

@@ -20,7 +20,7 @@ struct PointerKind {
   Where where = Where::unknown;
   int ordinal = -1;  // the device, unless `where` is unknown
 
-  // Returns whether work on a stream may read and write it.
+  // Returns whether work on a stream may read and write the memory.
   bool on_streams() const { return where != Where::unknown; }
 };
 
@@ -66,8 +66,9 @@ class Driver {
   int version_ = 0;
 };
 
-// Makes a context current on this thread, for the life of the object. Meanwhile calls are allowed
-// that would break another thread's capture of a graph, such as the allocation of memory.
+// Makes a context current on this thread, for the life of the object. Meanwhile this thread may
+// make calls, such as allocating memory, that CUDA otherwise forbids while any thread captures a
+// graph.
 class ContextScope {
  public:
   ContextScope(const Driver& driver, cuda::Context context);

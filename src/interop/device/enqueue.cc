@@ -12,7 +12,8 @@ namespace {
 
 using std::chrono::microseconds;
 
-// A step with kernels takes thirteen entries of the driver's queues, one with copies six at most.
+// Number of steps that a step with kernels counts for. It takes thirteen entries of the driver's
+// queues; a step with copies takes six at most.
 constexpr int kStepsForKernels = 3;
 
 // A step and its transfer. A sequence has the steps of one lane, in the order of the transfers.
@@ -56,8 +57,8 @@ void Enqueue::wait_here(const Condition& condition) {
 }
 
 Status Enqueue::run(std::span<const Transfer> transfers) {
-  // Must come before any stream waits for the network: transfers may share a stream, and inputs
-  // would then wait for that, too.
+  // This must come before any stream waits for the network: transfers may share a stream, and
+  // inputs would otherwise wait for the network, too.
   for (const Transfer& one : transfers) {
     if (Status status = wait_for_streams(one); !status.ok()) return status;
   }
@@ -115,8 +116,8 @@ Result<Device::Block> Enqueue::place(const Lane& lane, std::size_t bytes) {
     const auto block = device.place(bytes, over_);
     if (!block.ok()) return block.status();
     if (*block) return **block;
-    // Either a row of this call holds the memory, and its oldest row can be closed; or the present
-    // row, or a call that waits without the mutex, holds it, and the ring grows.
+    // If this call has open rows, they may hold the memory, so the oldest is closed. Otherwise the
+    // present row, or a call that waits without the mutex, holds the memory, and the ring grows.
     Status status = rows_.empty() ? device.grow(bytes) : close_oldest();
     if (!status.ok()) return status;
   }
@@ -132,7 +133,8 @@ Status Enqueue::wait_until_settled(Lane& lane, const Signal& earlier) {
   if (Status status = wait_for_word(driver, lane.inputs(), earlier, &Words::released);
       !status.ok() || earlier.ready())
     return status;
-  // After an abort, `released` may come before the copy into staging ends, so this waits for both.
+  // After an abort, `released` may come before the copy into staging ends, so wait for `ready`,
+  // too.
   return wait_for_word(driver, lane.inputs(), earlier, &Words::ready);
 }
 

@@ -23,8 +23,8 @@ std::optional<Ring::Lease> Ring::place(std::size_t bytes, const Signal& signal,
   for (; last != entries_.end() && last->first < end; ++last) {
     if (!last->second.closed) return std::nullopt;
   }
-  // What is left of partly covered entries keeps their signals: a later lease there has to wait for
-  // them, too.
+  // An entry that is covered in part keeps its signal for the rest: a later lease of the rest has
+  // to wait for the signal, too.
   Entries rests;
   for (auto one = first; one != last; ++one) {
     over.push_back(one->second.signal);

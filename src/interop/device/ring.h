@@ -33,7 +33,8 @@ class Ring {
   void close(const Lease& lease);
 
  private:
-  // A piece of the ring and its last owner: a lease, or what is left of one after later leases.
+  // A piece of the ring and the lease that had it last. Later leases may have left only this part
+  // of that lease.
   struct Entry {
     std::size_t end = 0;
     Signal signal;

@@ -28,8 +28,8 @@ using Word = std::uint32_t Words::*;
 
 // One use of a line of words.
 //
-// The host writes value() for a step that goes on, and value() + 1 for one that was dropped. Both
-// end waits. Kernels do what staging says only if they find value().
+// The host writes value() for a step that goes on, and value() + 1 for one that was dropped. Either
+// value ends a wait. Kernels do what staging says only if they find value().
 class Signal {
  public:
   // Difference of values from one use of a line to the next.

@@ -55,9 +55,9 @@ class Stager {
   Progress progress_;
 };
 
-// Most steps of one lane in flight. Each takes up to six of the 1,024 entries of the queues between
-// driver and device. With more, the driver would wait for room while we hold the mutex. A step with
-// kernels takes more entries, and counts for several.
+// Limit on the steps of one lane in flight. Each step takes up to six of the 1,024 entries of the
+// queues between driver and device. With more steps, the driver would wait for room while we hold
+// the mutex. A step with kernels takes more entries, and counts for several.
 inline constexpr std::size_t kStepsInFlightMax = 128;
 
 }  // namespace leeway::device

@@ -29,8 +29,8 @@ struct Slice {
   float values[kSliceElements];
 };
 
-// The codes of a slice as they lie in a packet, with element 0 in the lowest bits of word 0. It
-// also holds elements of a tensor, which have 16 or 32 bits.
+// The codes of a slice as they lie in a packet, with element 0 in the lowest bits of word 0. The
+// struct is also used for elements of a tensor, which have 16 or 32 bits.
 template <int bits>
 struct SliceCodes {
   static constexpr unsigned kWords = kSliceElements * bits / 32;
@@ -63,8 +63,9 @@ LEEWAY_GPU std::uint32_t magnitude_bits(float value) {
 }
 
 // Finds the largest magnitude of some floats. Bits are compared as integers, so that infinities and
-// NaN are the largest. The largest signed integer is the largest positive float and the largest
-// unsigned one the largest negative float, so no sign has to be removed.
+// NaN are the largest. As signed integers, the largest is the largest positive float. As unsigned
+// integers, the largest is the negative float of the largest magnitude. So no sign has to be
+// removed.
 class LargestMagnitude {
  public:
   LEEWAY_GPU void add(std::uint32_t bits) {
@@ -80,7 +81,7 @@ class LargestMagnitude {
 
  private:
   std::int32_t largest_positive_ = 0;
-  std::uint32_t largest_negative_ = 0;  // if there is none, the largest positive one
+  std::uint32_t largest_negative_ = 0;  // if no float is negative, the largest positive one
 };
 
 LEEWAY_GPU std::uint32_t largest_magnitude(const Slice& slice) {
@@ -96,10 +97,12 @@ LEEWAY_GPU std::uint32_t largest_magnitude(const Slice& slice) {
 // bits are that integer.
 inline constexpr float kOntoIntegers = 0x1p23f;
 
-// Returns the E2M1 code of a magnitude below 2^7, in units of 2^-fraction_bits and to the nearest
-// unit: the low 16 bits of the result. It may exceed the largest code, 7. The code is the least of
-// three straight lines in the value, each flatter than the one before. Lines may be rounded before
-// they are compared, since rounding keeps order. Positive floats have the order of their bits.
+// Returns the E2M1 code of a magnitude below 2^7, in the low 16 bits of the result. The code is in
+// units of 2^-fraction_bits, rounded to the nearest unit. It may exceed the largest code, 7.
+//
+// The code as a function of the magnitude is the least of three straight lines, each flatter than
+// the one before. Each line is rounded before the lines are compared, which is right since rounding
+// keeps order. Bits are compared in place of floats, which is right since all are positive.
 template <int fraction_bits>
 LEEWAY_GPU std::uint32_t e2m1_sum(float magnitude) {
   constexpr auto kUnit = static_cast<float>(1 << fraction_bits);
@@ -112,8 +115,8 @@ LEEWAY_GPU std::uint32_t e2m1_sum(float magnitude) {
   return smaller(smaller(below_two, below_four), above);
 }
 
-// The same for any other format and any finite magnitude. The whole result is the code. Saturates
-// at the largest finite code.
+// Returns the code of any finite magnitude in a format other than E2M1, in units of
+// 2^-fraction_bits, rounded to the nearest unit. A larger magnitude gets the largest finite code.
 template <Minifloat element, int fraction_bits>
 LEEWAY_GPU std::uint32_t fine_code(float magnitude) {
   // Adds a power of two under which the last bit of the sum is worth one unit.
@@ -132,7 +135,7 @@ LEEWAY_GPU std::uint32_t fine_code(float magnitude) {
 // The largest magnitude that e2m1_codes() takes, in units of the scale.
 inline constexpr float kE2m1Most = 64.0f;
 
-// BlockScale::inverse and rest (block_scale.h).
+// The inverse of a scale as the sum of two floats, as in BlockScale (block_scale.h).
 struct Inverse {
   float inverse = 1.0f;
   float rest = 0.0f;
@@ -197,8 +200,8 @@ LEEWAY_GPU Slice limited(const Slice& slice, const Inverse& scale) {
 
 // Returns the codes of the elements divided by their scale, rounded to nearest, or by byte j of
 // `random` for element j. If the inverse is 0, the block is blank (block_scale.h) and its codes are
-// 0. `fits`: the scale was chosen for these elements, so none exceeds it much. Otherwise it is of a
-// bound, and they may.
+// 0. With `fits`, the scale was chosen for these elements, so none exceeds its range by much.
+// Without, the scale was chosen for a bound, which elements may exceed by any factor.
 template <Minifloat element, bool stochastic, bool rests>
 LEEWAY_GPU SliceCodes<element.code_bits> codes_of(const Slice& slice, const Inverse& scale,
                                                   bool fits, const PhiloxCounter& random) {
@@ -245,8 +248,8 @@ LEEWAY_GPU float code_value(std::uint32_t word) {
   constexpr std::uint32_t kSignBit = std::uint32_t{1} << (element.code_bits - 1);
   constexpr std::uint32_t kLargestCode = element.magnitude_max;
   constexpr bool kHasInfinity = element == codec::kE5M2;
-  // The code's bits, put where a float has its own, are the value up to a power of two. Small codes
-  // pass through subnormal floats, which cost a device nothing.
+  // The code's exponent and mantissa, put where a float has these, are the value divided by kPower.
+  // Small codes pass through subnormal floats, which cost a device nothing.
   constexpr int kShift = 23 - element.mantissa_bits;
   constexpr float kPower =
       std::bit_cast<float>(static_cast<std::uint32_t>(element.exponent_min + 126 + 127) << 23);
@@ -261,8 +264,8 @@ LEEWAY_GPU float code_value(std::uint32_t word) {
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(value));
 }
 
-// Returns the values of E2M1 codes. Each is a bfloat16. Four elements at once look up its two bytes
-// by a selector, and the bytes are then joined to the upper half of a float.
+// Returns the values of E2M1 codes. Each value is a bfloat16, the upper half of a float. One
+// instruction looks up the upper bytes of four values, another one the lower bytes.
 LEEWAY_GPU Slice e2m1_values(const SliceCodes<4>& codes) {
   constexpr std::uint32_t kUpper[2] = {0x3F3F3F00, 0x40404040};  // for 0, 0.5, 1, 1.5; 2, 3, 4, 6
   constexpr std::uint32_t kLower[2] = {0xC0800000, 0xC0804000};
@@ -272,7 +275,7 @@ LEEWAY_GPU Slice e2m1_values(const SliceCodes<4>& codes) {
     const std::uint32_t word = codes.words[i / 8];
     const bool low = i % 8 == 0;
     const std::uint32_t selector = word >> (low ? 0 : 16) & 0x7777;
-    // For each code a byte of ones if its sign bit, the top one of the half byte, is set.
+    // A byte for each of four codes: ones if the code's sign bit (the top bit) is set, else zeros.
     const std::uint32_t signs = bytes_of_two(word << 4, word, low ? 0xD9C8 : 0xFBEA);
     const std::uint32_t upper = bytes_of_two(kUpper[0], kUpper[1], selector) | (signs & 0x80808080);
     const std::uint32_t lower = bytes_of_two(kLower[0], kLower[1], selector);

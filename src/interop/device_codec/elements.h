@@ -1,5 +1,5 @@
-// Moves elements of tensors between memory and registers: slices, one a lane, and the steps that a
-// warp reads or stores together.
+// Moves elements of tensors between memory and registers. One lane moves a slice; a warp moves a
+// step, which has a slice for each lane.
 #pragma once
 
 #include "device_codec/arithmetic.h"
@@ -73,8 +73,8 @@ LEEWAY_GPU Slice load_quads(const std::byte* packet, unsigned at) {
   return std::bit_cast<Slice>(bits);
 }
 
-// Loads elements at .. at + 15 of a packet of f32, f16 or bf16 that begins at `packet`. Elements
-// behind its last are 0.
+// Loads elements at .. at + 15 of a packet of f32, f16 or bf16 that begins at `packet` and has
+// `elements` elements. Those behind the packet's last element are 0.
 LEEWAY_GPU Slice load_slice(const std::byte* packet, DataType type, unsigned at,
                             unsigned elements) {
   const unsigned count = count_at(at, elements);
@@ -148,8 +148,9 @@ LEEWAY_GPU std::uint32_t largest_of_quads(const Warp& warp, const std::byte* pac
   return all;
 }
 
-// Stores the slices of complete pairs of neighbouring lanes. These exchange quads first, so that
-// each store fills sectors of memory (32 bytes); otherwise caches would have twice the work.
+// Stores the slices of complete pairs of neighbouring lanes. The two lanes of a pair exchange quads
+// first, so that each store fills sectors of memory (32 bytes). Otherwise caches would have twice
+// the work.
 template <typename Bits>
 LEEWAY_GPU void store_pairs(const Warp& warp, std::byte* packet, unsigned step, unsigned elements,
                             const Warp::PerLane<SliceCodes<8 * sizeof(Bits)>>& slices) {
@@ -157,7 +158,7 @@ LEEWAY_GPU void store_pairs(const Warp& warp, std::byte* packet, unsigned step, 
   constexpr unsigned kQuadWords = sizeof(Quad) / sizeof(std::uint32_t);
   LEEWAY_UNROLL
   for (unsigned i = 0; i < kWords; i += 2 * kQuadWords) {
-    Warp::PerLane<Quad> of_even, of_odd;  // part of that slice for this lane to store
+    Warp::PerLane<Quad> of_even, of_odd;  // this lane's part of the even and the odd lane's slice
     LEEWAY_UNROLL
     for (unsigned j = i; j < i + kQuadWords; ++j) {
       Warp::PerLane<std::uint32_t> given;

@@ -1,7 +1,7 @@
-// Encoding: one warp a packet, one lane a slice of it.
+// Encodes packets. A warp encodes a packet, and each lane a slice of the packet at a time.
 //
-// A format with a scale for the whole packet needs the packet's largest magnitude before its first
-// code: the warp then reads its elements twice, the second time from a cache.
+// If a format has a scale for the whole packet, the first code needs the packet's largest
+// magnitude. So the warp reads the packet's elements twice, the second time from a cache.
 #pragma once
 
 #include "codec/random_bytes.h"
@@ -10,7 +10,7 @@
 namespace leeway::device_codec {
 
 // Returns the largest magnitude of a packet. If the format has blocks, blocks that are not finite
-// do not count.
+// are left out.
 template <Codec which>
 LEEWAY_GPU std::uint32_t largest_of_packet(const Warp& warp, const std::byte* elements,
                                            DataType type, unsigned count) {
@@ -34,9 +34,9 @@ LEEWAY_GPU std::uint32_t largest_of_packet(const Warp& warp, const std::byte* el
   return all;
 }
 
-// Returns the magnitude that a packet's scale has to span: the known bound, or the largest. With
-// blocks (NVFP4), blocks that are not finite do not count, as they become NaN anyway. Without, a
-// value that is not finite makes the whole packet NaN.
+// Returns the magnitude that a packet's scale has to span: the known bound, or the largest
+// magnitude. If the format has blocks (NVFP4), blocks that are not finite are left out, as they
+// become NaN anyway. If it has none, a value that is not finite makes the whole packet NaN.
 template <Codec which>
 LEEWAY_GPU std::uint32_t packet_limit(const Warp& warp, const EncodeJob& job,
                                       const PacketOfJob& packet) {
@@ -156,7 +156,7 @@ class PacketEncoder {
   Warp::PerLane<SliceCodes<Format::kBits>> codes_;
 };
 
-// Encodes the packets of one of `warps` warps.
+// Encodes those packets of the job that fall to warp `index` of `warps`.
 template <Codec which, bool stochastic>
 LEEWAY_GPU void encode_packets(const Warp& warp, const EncodeJob& job, unsigned index,
                                unsigned warps, RunBuffer<PacketFormat<which>::kBits>& buffer) {

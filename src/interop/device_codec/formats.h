@@ -11,8 +11,8 @@
 
 namespace leeway::device_codec {
 
-// All of these codecs, in one list for kernels, for the code that launches them, and for tests.
-// int8, luq and sparse stay with the processor.
+// The list of codecs that have kernels, for the kernels, for code that launches them, and for
+// tests. int8, luq and sparse have none and run on the processor.
 #define LEEWAY_DEVICE_CODECS(CALL) \
   CALL(fp16)                       \
   CALL(bf16)                       \
@@ -28,15 +28,16 @@ namespace leeway::device_codec {
   CALL(nvfp4)                      \
   CALL(nvfp4_te)
 
-// Returns whether the format has a scale for the packet, which must be known before the first code.
+// Returns true if the format has a scale for the whole packet. An encoder must find that scale
+// before it makes the first code.
 constexpr bool reads_packets_twice(Codec which) {
   return codec::scaled_layout(which).packet_scale != codec::ScaleKind::none;
 }
 
-// Warps of a block of threads, which fills a multiprocessor. A warp waits for memory most of its
-// time, so that more warps with fewer registers are faster, as long as registers suffice
-// (docs/measurements/device_codec.md): 32 warps have 64 registers a lane, 28 have 72, 24 have 80,
-// and 20 have 96.
+// Number of warps in a block of threads, which fills a multiprocessor. A warp waits for memory most
+// of its time. So more warps with fewer registers are faster, as long as registers suffice
+// (docs/measurements/device_codec.md). With 32 warps a lane has 64 registers, with 28 it has 72,
+// with 24 it has 80, and with 20 it has 96.
 inline constexpr unsigned kWarpsToRotate = 32;
 constexpr unsigned warps_to_encode(Codec which) {
   if (reads_packets_twice(which)) return 24;
@@ -55,8 +56,8 @@ struct PacketFormat {
   static constexpr int kBits = kSixteenBits ? 16 : kLayout.element.code_bits;
   static constexpr unsigned kHeaderBytes = codec::scale_bytes(kLayout.packet_scale);
   static constexpr unsigned kScaleBytes = codec::scale_bytes(kLayout.block_scale);
-  // Elements that share a scale, and the number of lanes that these take. A packet with one scale
-  // for all elements has no blocks.
+  // Number of elements that share a scale (a block), and number of lanes that have a block's
+  // elements. A packet with one scale for all elements has no blocks.
   static constexpr bool kHasBlocks = kLayout.block != 0;
   static constexpr unsigned kBlock = kHasBlocks ? kLayout.block : 1;
   static constexpr unsigned kLanes = kBlock > kSliceElements ? kBlock / kSliceElements : 1;
@@ -73,7 +74,8 @@ struct PacketFormat {
   static LEEWAY_GPU unsigned scale_at(unsigned element) {
     return kHeaderBytes + element / kBlock * kScaleBytes;
   }
-  // The codes of the step that begins with element `step`: their place, and their length in bytes.
+  // Place in the packet, and length in bytes, of the codes of the step that begins with element
+  // `step`.
   static LEEWAY_GPU unsigned step_at(unsigned elements, unsigned step) {
     return codes_at(elements) + step * kBits / 8;
   }
@@ -116,8 +118,8 @@ struct PacketScale {
   float encode_scale = 1.0f;  // for TransformerEngine's NVFP4
 };
 
-// Chooses the scale of a packet. `amax`: bits of packet_limit(). All lanes call it; the one with
-// `writes` stores the scale.
+// Chooses the scale of a packet. `amax` has the bits of packet_limit(). All lanes call this
+// function; the lane with `writes` stores the scale.
 template <Codec which, bool stochastic>
 LEEWAY_GPU PacketScale begin_packet(std::uint32_t amax, bool writes, std::byte* header) {
   using enum codec::ScaleKind;

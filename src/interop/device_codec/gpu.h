@@ -18,7 +18,7 @@
 
 namespace leeway::device_codec {
 
-// The most that one instruction loads or stores, at multiples of 16 bytes.
+// 16 bytes, the most that one instruction loads or stores. Addresses are multiples of 16.
 struct alignas(16) Quad {
   std::uint32_t words[4];
 };
@@ -56,7 +56,7 @@ LEEWAY_GPU float magnitude_of(float value) {
 }
 
 // Picks four bytes of two words, each by four bits of `selector`: 0 .. 3 for bytes of `low`, 4 .. 7
-// for those of `high`. With 8 added, the byte becomes ones or zeros, as its top bit is.
+// for bytes of `high`. If 8 is added to such a number, the byte becomes 0xFF or 0, by its top bit.
 LEEWAY_GPU std::uint32_t bytes_of_two(std::uint32_t low, std::uint32_t high,
                                       std::uint32_t selector) {
 #ifdef __CUDACC__
@@ -156,8 +156,9 @@ LEEWAY_GPU void store_element(std::byte* to, T value) {
   *reinterpret_cast<T*>(in_global_memory(to)) = value;
 }
 
-// Loads the aligned word at `from`, of which bytes first .. end - 1 matter. A device may read all
-// four, as no allocation ends within a word; a host may not.
+// Loads the aligned word at `from`. The arguments `first` and `end` say that the caller needs only
+// bytes first .. end - 1. A device may read all four bytes, as no allocation ends within a word; a
+// host may not.
 LEEWAY_GPU std::uint32_t load_word_around(const std::byte* from, unsigned, unsigned) {
   return *reinterpret_cast<const std::uint32_t*>(in_global_memory(from));
 }
@@ -184,7 +185,8 @@ class Warp {
   // Makes what lanes wrote to shared memory visible to all lanes.
   LEEWAY_GPU void sync() const { __syncwarp(); }
 
-  // Gives each lane the largest value of its group. Groups are `lanes` neighbours, a power of two.
+  // Gives each lane the largest value of its group of `lanes` neighbouring lanes. `lanes` is a
+  // power of two.
   template <unsigned lanes>
   LEEWAY_GPU void spread_largest(PerLane<std::uint32_t>& values) const {
     std::uint32_t& own = values[0];
@@ -202,20 +204,20 @@ class Warp {
     return __ballot_sync(~0u, values[0]);
   }
 
-  // Returns value i of the 64 that lanes hold in `low` and `high`.
+  // Returns value i of 64. Lane k has value k in `low`, and value 32 + k in `high`.
   LEEWAY_GPU float value_of(const PerLane<float>& low, const PerLane<float>& high,
                             unsigned i) const {
     return __shfl_sync(~0u, i < kLanes ? low[0] : high[0], i % kLanes);
   }
 
-  // Returns to each lane the value of the lane before; lane 0 has that of the last.
+  // Returns to each lane the value of the lane before. Lane 0 gets the value of the last lane.
   LEEWAY_GPU PerLane<std::uint32_t> of_lanes_before(PerLane<std::uint32_t>& values) const {
     PerLane<std::uint32_t> others;
     others[0] = __shfl_sync(~0u, values[0], (threadIdx.x + kLanes - 1) % kLanes);
     return others;
   }
 
-  // Returns to each lane the value of the lane whose number differs in the one bit of `distance`.
+  // Returns to each lane the value of the lane whose number differs in one bit, that of `distance`.
   template <typename T>
   LEEWAY_GPU PerLane<T> exchanged(PerLane<T>& values, unsigned distance) const {
     PerLane<T> others;

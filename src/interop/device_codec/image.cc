@@ -2,7 +2,7 @@
 
 #ifdef LEEWAY_KERNELS
 
-// The assembler copies the file in.
+// Makes the assembler copy the file of kernels into the library.
 asm(R"(
   .pushsection .rodata.leeway_kernels, "a"
   .balign 64

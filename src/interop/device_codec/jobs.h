@@ -49,12 +49,13 @@ struct EncodeJob {
 // One rank's part of a sum.
 struct Contribution {
   const std::byte* data = nullptr;
-  const float* factors = nullptr;  // by packet; 0 leaves the packet out. If null, all are 1
+  const float* factors = nullptr;  // by packet; 0 leaves the packet out. Null: all factors are 1
   bool encoded = true;             // if false, elements of the job's type
 };
 
-// Most contributions of one launch. Further launches add the rest to the first one's sum. If
-// elements have 16 bits, each launch rounds, so bits then differ from the processor's.
+// Limit on the contributions of one launch. Further launches add the rest to the first launch's
+// sum. If elements have 16 bits, each launch rounds, so the sum's bits then differ from those that
+// the processor computes.
 inline constexpr unsigned kContributionsMax = 64;
 
 // sum = ((w0 x0 + w1 x1) + w2 x2) + ..., in float32 and in this order, each product and each sum
@@ -72,8 +73,8 @@ struct SumJob {
   Contribution contributions[kContributionsMax];
 };
 
-// Jobs that the host writes to pinned memory while a launch waits on its stream. The word says
-// whether the host has written them: if it has another value, the launch does nothing.
+// Jobs that the host writes to pinned memory while a launch waits on its stream. When the host has
+// written them, `*word` is `value`. If `*word` has another value, the launch does nothing.
 template <typename Job>
 struct JobList {
   const Job* jobs = nullptr;  // an address for kernels, like all here

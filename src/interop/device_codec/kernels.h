@@ -17,7 +17,7 @@ namespace leeway::device_codec {
 // Parameters of one launch, on a stream of the current context.
 struct Launch {
   device::cuda::Stream stream = nullptr;
-  // Most multiprocessors of the device that the launch takes. Training needs the others.
+  // Limit on the multiprocessors of the device that the launch occupies. Training needs the rest.
   unsigned multiprocessors = 12;
 };
 
@@ -27,8 +27,9 @@ class Kernels {
   // device.
   static Result<Kernels> load(const device::Driver& driver, ByteSpan image = built_image());
 
-  // Returns whether the format has kernels. Rotation is a step of its own, before encode() and
-  // after sum(). Formats that are the tensor's own type need no kernels: a copy does it.
+  // Returns true if the format has kernels. Rotation is a step of its own, before encode() and
+  // after sum(). A format that is the tensor's own type needs no kernel, because encoding is a
+  // copy.
   static bool supports(const codec::Format& format);
 
   // The functions below return kUnsupported without kernels, kUnavailable if CUDA refuses the
@@ -38,14 +39,15 @@ class Kernels {
   Status encode(const codec::Format& format, EncodeJob job, const Launch& launch) const;
   // Enqueues a job, after setting its type to the format's.
   Status sum(const codec::Format& format, SumJob job, const Launch& launch) const;
-  // The same for jobs that are written later. The code that writes them sets format and type.
+  // Like encode() and sum(), for jobs that are written later. The code that writes the jobs sets
+  // their format and type.
   Status encode_listed(const codec::Format& format, const JobList<EncodeJob>& jobs,
                        const Launch& launch) const;
   Status sum_listed(const codec::Format& format, const JobList<SumJob>& jobs,
                     const Launch& launch) const;
   // Makes the driver load the format's kernels on the current context, by launches that do nothing.
-  // The first launch of a kernel may wait for all streams, and a stream may wait for the calling
-  // thread.
+  // The first launch of a kernel may wait for all streams. In a call, such a stream may itself wait
+  // for the calling thread.
   Status load_now(const codec::Format& format, const Launch& launch) const;
   // Enqueue a rotation or its inverse. Packets must be cut as for encode(); packets.packet_bytes is
   // ignored.

@@ -10,7 +10,7 @@
 
 namespace leeway::device_codec {
 
-// Shared memory of one warp.
+// Shared memory of one warp, with its copy of a job.
 template <typename Job>
 struct JobBuffer {
   alignas(sizeof(Quad)) std::byte bytes[(sizeof(Job) + 15) / 16 * 16];
@@ -40,8 +40,8 @@ LEEWAY_GPU void copy_job(const Warp& warp, const Job& job, JobBuffer<Job>& buffe
   warp.sync();
 }
 
-// Calls body(job, first) for each job: its packets first, first + warps, ... are this warp's. A job
-// begins with the warp behind the one that had the last packet of the job before.
+// Calls body(job, first) for each job. Packets first, first + warps, ... of the job fall to this
+// warp. A job begins with the warp after the one that has the last packet of the job before.
 template <typename Job, typename Body>
 LEEWAY_GPU void for_each_job(const Warp& warp, const Orders<Job>& orders, unsigned index,
                              unsigned warps, JobBuffer<Job>& buffer, const Body& body) {

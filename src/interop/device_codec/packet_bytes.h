@@ -11,7 +11,8 @@ LEEWAY_GPU unsigned place_in(const std::byte* at, unsigned bytes) {
   return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(at) % bytes);
 }
 
-// Shared memory of one warp: a step's codes, behind those of the step before that filled no quad.
+// Shared memory of one warp. It has the codes of a step, after those codes of the step before that
+// did not fill a quad.
 template <int bits>
 struct alignas(sizeof(Quad)) RunBuffer {
   static constexpr unsigned kQuads = kStepElements * bits / 8 / sizeof(Quad);  // in a step
@@ -37,7 +38,7 @@ class RunWriter {
   LEEWAY_GPU RunWriter(const Warp& warp, RunBuffer<bits>& buffer, std::byte* to)
       : warp_(warp), buffer_(buffer), before_(place_in(to, sizeof(Quad))), to_(to - before_) {}
 
-  // Writes a step's codes, of which `bytes` bytes count. Only the last step may be shorter.
+  // Writes the first `bytes` bytes of a step's codes. Only the last step may be shorter.
   LEEWAY_GPU void write(Warp::PerLane<Codes>& codes, unsigned bytes, bool last) {
     put(codes);
     warp_.sync();
@@ -66,7 +67,7 @@ class RunWriter {
       }
       if (lane == Warp::kLanes - 1) words[Codes::kWords] = shifted_left(low, 0, shift);
       if (lane < before_ / 4) buffer_.words[lane] = waiting_[lane];
-      carried_[lane] = before[lane];  // in lane 0 it is the last lane's
+      carried_[lane] = before[lane];  // in lane 0 it is the word of the last lane
     });
   }
 

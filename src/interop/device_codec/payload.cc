@@ -98,8 +98,8 @@ Status DevicePayload::begin(const PayloadLayout& layout) {
   return Status();
 }
 
-// Adds a task for each chunk to encode: one of each block in turn, within a block in the order in
-// which chunks are sent.
+// Adds a task for each chunk to encode. The blocks take turns, one chunk at a time. Chunks of a
+// block are in the order in which they are sent.
 void DevicePayload::add_tasks_of_contributions() {
   const std::lock_guard lock(mutex_);
   bool more = true;

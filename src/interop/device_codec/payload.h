@@ -91,7 +91,7 @@ class DevicePayload final : public PayloadSource, public PayloadSink {
   std::size_t factors_used_ = 0;
   std::vector<Block> contributions_;  // by owner
   Block spread_;
-  std::vector<bool> reduced_;  // chunks of our block; the thread's
+  std::vector<bool> reduced_;  // by chunk of our block; used by the thread only
 
   std::mutex mutex_;  // protects the members below, and Block::ready
   std::condition_variable_any changed_;

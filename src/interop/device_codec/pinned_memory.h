@@ -21,7 +21,7 @@ class PinnedMemory {
   Status resize(std::size_t bytes);
 
   std::byte* data() const { return memory_; }
-  // The address of a place in it, for kernels.
+  // Returns the address that kernels use for `place`, an address in this memory.
   std::byte* on_device(const void* place) const {
     return mapped_ + (static_cast<const std::byte*>(place) - memory_);
   }

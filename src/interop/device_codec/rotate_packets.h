@@ -1,6 +1,6 @@
 // The randomised Hadamard transform of src/math/codec/rotation.h, with one warp a packet, and 16
 // lanes a block of 256 elements. Strides ascend, and each butterfly rounds sums and differences of
-// the same values, so bits are the same as there.
+// the same values as rotation.h does, so the bits are the same.
 #pragma once
 
 #include "codec/random_bytes.h"
@@ -28,7 +28,8 @@ LEEWAY_GPU void flip(std::uint32_t signs, Slice& slice) {
 }
 
 // Returns the length of the transformed block that has element `at` of a packet of `elements`.
-// Lengths are 256, and then powers of two that descend as the bits of the rest do.
+// Blocks have 256 elements. The rest is cut into one block for each set bit of its length, the
+// longest first.
 LEEWAY_GPU unsigned length_of_block(unsigned at, unsigned elements) {
   const unsigned length = std::bit_floor(at ^ elements);
   return length < codec::kRotationElements ? length : codec::kRotationElements;
@@ -84,7 +85,8 @@ class PacketRotation {
     });
   }
 
-  // Makes the butterflies between lanes `lanes` apart, where blocks are longer.
+  // Makes the butterflies between lanes that are `lanes` apart. Leaves out blocks that are too
+  // short to reach so far.
   LEEWAY_GPU void exchange(unsigned step, unsigned lanes) {
     LEEWAY_UNROLL
     for (unsigned i = 0; i < kSliceElements; ++i) {
@@ -119,7 +121,7 @@ class PacketRotation {
   Warp::PerLane<Slice> slices_;
 };
 
-// Rotates the packets of one of `warps` warps.
+// Rotates those packets of the job that fall to warp `index` of `warps`.
 template <bool forward>
 LEEWAY_GPU void rotate_packets(const Warp& warp, const RotateJob& job, unsigned index,
                                unsigned warps) {

@@ -15,8 +15,8 @@ using device::Words;
 
 // Payload of the shortest datagram. Only the last packet of a block may be shorter.
 constexpr std::size_t kPayloadBytesMin = limits::kDatagramBytesMin - 64;
-// Most elements by which a shard of an all_reduce exceeds an even part, because shards are cut at
-// multiples of this.
+// Limit on the number of elements by which a shard of an all_reduce exceeds an even part. Shards
+// are cut at multiples of this number.
 constexpr std::size_t kShardSlack = 64;
 constexpr std::size_t kBoundary = 64;
 
@@ -24,7 +24,7 @@ std::size_t aligned(std::size_t bytes) {
   return (bytes + kBoundary - 1) / kBoundary * kBoundary;
 }
 
-// Most packets and bytes of encoded elements that are cut into this many blocks.
+// Upper bounds for elements that are cut into blocks and encoded: number of packets, and bytes.
 struct Room {
   std::size_t packets = 0;
   std::size_t bytes = 0;
@@ -265,8 +265,8 @@ void StreamPayload::write_sums() {
   site_.signal.tell(&Words::landed);
 }
 
-// Writes the jobs that decode other ranks' blocks. Missing packets become zeros. They can only be
-// of a rank that fell silent, as spread halves of calls on streams are exact.
+// Writes the jobs that decode other ranks' blocks. Missing packets become zeros. Packets are
+// missing only if a rank fell silent, as spread halves of calls on streams are exact.
 void StreamPayload::write_decodes() {
   std::vector<SumJob> jobs;
   for (Rank owner = 0; owner < layout_.size && call_.spreads; ++owner) {

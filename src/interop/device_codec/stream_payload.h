@@ -4,8 +4,9 @@
 // Three launches are on streams before the network's operation begins: encode, reduce, decode.
 // Their jobs are known only when the operation has its number, or contributions have landed. The
 // host then writes a list of jobs to staging, and a word that the launch waits for
-// (device/signal.h). So a call may be part of a graph: every replay writes its lists anew. It was
-// run on an H100 by hand (README.md); as part of a graph on the driver double only.
+// (device/signal.h). So a call may be part of a graph: every replay writes its lists anew. The
+// class was run on an H100 by hand (README.md); as part of a graph it ran on the driver double
+// only.
 #pragma once
 
 #include <functional>
@@ -39,13 +40,13 @@ class StreamPayload final : public device::StepKernels,
     std::byte* output = nullptr;
   };
 
-  // Begins the operation whose source and sink is `payload`. When the operation is over, it calls
-  // `ended` with whether all went well.
+  // Begins the operation whose source and sink is `payload`. When the operation is over, `ended` is
+  // called, with true if all went well.
   using Begin = std::function<void(const std::shared_ptr<StreamPayload>& payload,
                                    std::function<void(bool ok)> ended)>;
 
-  // Returns whether kernels can do it: a sum or an average, a codec that has kernels, not more than
-  // kContributionsMax ranks.
+  // Returns true if kernels can do the call: a sum or an average, with a codec that has kernels, of
+  // at most kContributionsMax ranks.
   static bool supports(const CodecOptions& codec, DataType type, ReduceOp op, int size);
 
   // The kernels must outlive this object.

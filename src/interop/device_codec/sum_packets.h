@@ -1,5 +1,5 @@
-// Decoding and summing: one warp a packet. The packet's sum stays in registers while contributions
-// are added one after the other. Decoding alone is a sum of one contribution.
+// Decodes and sums packets, one warp a packet. The packet's sum stays in registers while
+// contributions are added one after the other. Decoding alone is a sum of one contribution.
 //
 // A lane reads the codes of its slice where they lie. It reads several contributions before it adds
 // the first, because memory is slow and there are too few other warps to hide this.
@@ -47,7 +47,7 @@ class PacketSum {
   }
 
  private:
-  // Contributions that are read before the first is added, as far as registers suffice.
+  // Number of contributions that are read before the first is added. Registers limit it.
   static constexpr unsigned kAtOnce = Format::kBits > 4 ? 2 : 4;
 
   // Loads the factors of contribution i. Lane i keeps them until all lanes need them.
@@ -59,16 +59,16 @@ class PacketSum {
     if (weight != 0.0f && one.encoded) scale = packet_factor<which>(one.data + packet_.at);
   }
 
-  // The caller's factor; 0 if the contribution is left out.
+  // Returns the caller's factor of contribution i; 0 if the contribution is left out.
   LEEWAY_GPU float weight(unsigned i) const { return warp_.value_of(weights_, more_weights_, i); }
-  // The factor in the packet's header.
+  // Returns the factor in the header of contribution i's packet.
   LEEWAY_GPU float scale(unsigned i) const { return warp_.value_of(scales_, more_scales_, i); }
 
-  // Returns whether nothing is added to the packet.
+  // Returns true if nothing is added to the packet.
   LEEWAY_GPU bool nothing() const { return (encoded_ | plain_) == 0 && !job_.adds; }
 
-  // Adds contribution i, or several from i on if all are encoded. Skips i if it is left out.
-  // Returns how many it has passed.
+  // Adds contribution i, or `count` contributions from i on if all of these are encoded. Skips i if
+  // it is left out. Returns the number of contributions that were added or skipped.
   template <unsigned count = kAtOnce>
   LEEWAY_GPU unsigned add(unsigned i, unsigned step) {
     constexpr unsigned kAll = (1u << count) - 1;
@@ -161,7 +161,7 @@ class PacketSum {
   Warp::PerLane<float> scales_, more_scales_;
 };
 
-// Sums the packets of one of `warps` warps.
+// Sums those packets of the job that fall to warp `index` of `warps`.
 template <Codec which>
 LEEWAY_GPU void sum_packets(const Warp& warp, const SumJob& job, unsigned index, unsigned warps) {
   for (unsigned packet = index; packet < job.packets.count; packet += warps)

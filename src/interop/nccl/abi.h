@@ -15,7 +15,7 @@
 typedef int leeway_nccl_result;
 typedef int leeway_nccl_enum;
 
-/* Never dereferenced, on either side: a program holds the pointer, the library looks it up. */
+/* Never dereferenced, on either side: a program keeps the pointer, and the library looks it up. */
 typedef struct leeway_nccl_comm_object* leeway_nccl_comm;
 typedef void* leeway_nccl_window;
 typedef void* leeway_nccl_stream;
@@ -32,8 +32,8 @@ typedef struct leeway_nccl_team {
   int stride;
 } leeway_nccl_team;
 
-/* ncclConfig_t of 2.30. Older ones are shorter: `size` tells. A member that the program left alone
-   holds INT_MIN, or null. */
+/* ncclConfig_t of 2.30. In older versions it is shorter, and `size` is its length. A member that
+   the program left alone is INT_MIN, or null. */
 typedef struct leeway_nccl_config {
   size_t size;
   unsigned int magic;

@@ -22,10 +22,10 @@ enum Code : leeway_nccl_result {
 // Returns the text that ncclGetErrorString() of NCCL `version` returns, byte for byte.
 const char* text_of(leeway_nccl_result code, int version);
 
-// Returns the code for a program that was written for NCCL `version`.
+// Returns NCCL's code for one of Leeway's, for a program that was written for NCCL `version`.
 Code code_of(StatusCode code, int version);
 
-// NCCL_VERSION(major, minor, patch).
+// Returns the number that the macro NCCL_VERSION(major, minor, patch) of nccl.h gives.
 constexpr int version_code(int major, int minor, int patch) {
   return major <= 2 && minor <= 8 ? major * 1000 + minor * 100 + patch
                                   : major * 10000 + minor * 100 + patch;

@@ -44,7 +44,7 @@ bool Comm::set_failure(Code code, std::string_view why) {
     const std::lock_guard lock(mutex_);
     if (phase_ == Phase::joining) phase_ = Phase::failed;
     if (failure_ == kSuccess && !revoked_) {
-      keep_error(why);  // first: a caller that polls may ask for it once failure_ is set
+      keep_error(why);  // first, as a caller that polls may ask for the text once failure_ is set
       why_ = std::string(why);
       failure_ = code;
       first = true;
@@ -125,7 +125,7 @@ Code Comm::wait_ready() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return phase_ != Phase::joining; });
   if (failure_ == kSuccess) return kSuccess;
-  keep_error(why_);  // again: a later failure of another may have replaced it
+  keep_error(why_);  // again, as a later failure of another Comm may have replaced the text
   return static_cast<Code>(failure_.load());
 }
 
@@ -234,7 +234,7 @@ Result<std::shared_ptr<device::Lane>> Comm::lane() {
   if (lane_ != nullptr) return lane_;
   auto opened = stager()->open(device_);
   if (!opened.ok()) return opened.status();
-  // abort() or revoke() came first and found no lane to end, so it is ended here.
+  // If abort() or revoke() came first, it found no lane to end, so the lane is ended here.
   if (phase_ == Phase::aborted || revoked_) stager()->end(**opened);
   lane_ = *opened;
   return lane_;

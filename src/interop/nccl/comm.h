@@ -4,8 +4,8 @@
 // `failed` if that fails. A later failure leaves it `ready`, but calls return the failure.
 // begin_leaving() makes it `leaving`, then `left`. abort() makes it `aborted` in any state.
 //
-// What may have to wait for other ranks runs in the background. Calls that have to block wait for
-// that.
+// Work that may have to wait for other ranks runs in the background. A call that has to block waits
+// until that work is done.
 #pragma once
 
 #include <array>
@@ -43,9 +43,9 @@ class Comm : public std::enable_shared_from_this<Comm> {
   std::uint64_t ordinal() const { return ordinal_; }
 
   // Takes the communicator that `pending` gives. The Comm becomes ready if all ranks have the same
-  // policy, else fails. It then leaves `place`, where the ranks met; null if there is none.
+  // policy, else fails. The Comm then leaves `place`, where the ranks met; null if there is none.
   void begin(PendingCommunicator pending, std::shared_ptr<Place> place = nullptr);
-  // The same for a communicator whose ranks have met already.
+  // Like the function above, for a communicator whose ranks have met already.
   void begin(std::unique_ptr<Communicator> communicator);
   // Blocks until the Comm is ready or has failed, and returns kSuccess or the failure. A rank
   // without a color gets no communicator from a split: this returns kSuccess, and none() is true.
@@ -76,14 +76,14 @@ class Comm : public std::enable_shared_from_this<Comm> {
   // Ends an operation that is done, and returns the code for its caller. Writes its line of the
   // trace, and keeps an error that ends the communicator.
   Code finish(const Operation& operation, const Result<CollectiveReport>& outcome);
-  // The same for work without a line in the trace. `title` begins the text of an error.
+  // Like the function above, for work without a line in the trace. `title` begins an error's text.
   Code finish(std::string_view title, const Status& status);
-  // While an operation is between these two calls, state() is kInProgress and leaving waits. For
-  // communicators that do not block.
+  // From begin_operation() to end_operation() of an operation, state() is kInProgress and leaving
+  // waits. Communicators that do not block call them.
   void begin_operation();
   void end_operation();
 
-  // While a call that goes through staging (staged.h) is between these two, leaving waits.
+  // From begin_streaming() to end_streaming() of a call through staging (staged.h), leaving waits.
   void begin_streaming();
   void end_streaming();
 
@@ -132,8 +132,8 @@ class Comm : public std::enable_shared_from_this<Comm> {
   void on_compared();
   // Fails this Comm if its Leeway communicator has failed.
   void look_inside();
-  // Returns true if nothing is in flight. Calls through staging do not count once revoked: steps
-  // that had not begun never end, and free_streams() has let their streams go on.
+  // Returns true if nothing is in flight. After revoke(), calls through staging are ignored: their
+  // steps that had not begun never end, and free_streams() has let their streams go on.
   bool quiet() const { return under_way_ == 0 && (streaming_ == 0 || revoked_); }
   bool enter(Phase phase);
   void leave();

@@ -96,8 +96,8 @@ Status check(const leeway_nccl_config& config) {
 
 Result<Config> read_config(const leeway_nccl_config* asked, const Config& inherited) {
   if (asked == nullptr) return inherited;
-  // The members before `blocking` exist in every version since 2.14, others only within `size`
-  // bytes.
+  // The members before `blocking` exist in every version since 2.14. Later members exist only
+  // within `size` bytes.
   constexpr std::size_t kHeadBytes = offsetof(leeway_nccl_config, blocking);
   leeway_nccl_config config = left_alone();
   if (asked->magic != kConfigMagic || asked->size < kHeadBytes) {

@@ -14,7 +14,7 @@ struct Config {
 };
 
 // Returns `inherited`, changed by the members that the program set in `asked`, which may be null.
-// Members that are newer than the program's header do not count as set. Returns kInvalidArgument,
+// Members that are newer than the program's header are taken as not set. Returns kInvalidArgument,
 // with NCCL's text, if a value is invalid.
 Result<Config> read_config(const leeway_nccl_config* asked, const Config& inherited);
 

@@ -13,8 +13,8 @@ constexpr std::size_t kParts = 8;
 // Least bytes of each rank's block in a part: smaller copies do not pay.
 constexpr std::size_t kBlockMin = std::size_t{32} << 10;
 constexpr std::size_t kMultiple = 4096;
-// Length of a message's parts. It depends on nothing else of a call, because the peer may have the
-// message in a group with others.
+// Length of a message's parts. It depends on nothing else of a call, because the peer may send or
+// receive the message in a group with other messages.
 constexpr std::size_t kMessagePart = kPartMax;
 
 std::size_t aligned(std::size_t bytes) {

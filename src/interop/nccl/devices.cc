@@ -49,8 +49,8 @@ class Codecs {
       const auto found = ready_.find(key);
       if (found != ready_.end()) return found->second ? &*kernels_ : nullptr;
     }
-    // Loads without the mutex, as loading may wait for a stream that waits for a thread that wants
-    // the mutex. Loading twice does no harm.
+    // Loads without the mutex. Loading may wait for a stream, and the stream for a thread that
+    // wants the mutex. Loading twice does no harm.
     const Status status = kernels_->load_now(format, {.stream = lane.inputs()});
     if (!status.ok()) say(status);
     const std::lock_guard lock(mutex_);

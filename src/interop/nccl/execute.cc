@@ -38,7 +38,8 @@ Tensors tensors_of(const Communicator& communicator, const Operation& operation)
   return {{operation.send, input, operation.type}, {operation.receive, output, operation.type}};
 }
 
-// Returns the tensor to broadcast. If a root is not in place, first copies its input there.
+// Returns the tensor to broadcast, which is the output. If this rank is the root and not in place,
+// first copies the input to the output.
 TensorView broadcast_tensor(const Communicator& communicator, const Operation& operation) {
   const TensorView data(operation.receive, operation.count, operation.type);
   const bool root = communicator.rank() == operation.peer;

@@ -31,7 +31,7 @@ class ForwardingRendezvous : public Rendezvous {
     const auto to = store();
     return to.ok() ? (*to)->get_each(keys, patience, take) : to.status();
   }
-  // Returns the present store's value, or 0 if there is none. Does not make one.
+  // Returns the present store's value, or 0 if there is no store. Does not make a store.
   Duration round_trip() const override = 0;
 
  private:

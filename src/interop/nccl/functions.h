@@ -101,8 +101,8 @@
 
 /* NOLINTBEGIN(readability-identifier-naming,bugprone-macro-parentheses): a struct of C */
 
-/* One entry a function, in the order of the list. A stub and a library of different versions differ
-   in the layout: the symbol that hands the table over has the version in its name. */
+/* One entry a function, in the order of the list. A stub and a library of different versions may
+   differ in layout, so the symbol that hands the table over has the version in its name. */
 struct leeway_nccl_functions {
 #define LEEWAY_NCCL_ENTRY(name, parameters, arguments) leeway_nccl_result(*name) parameters;
 #define LEEWAY_NCCL_OTHER_ENTRY(type, name, parameters, arguments, failed) type(*name) parameters;

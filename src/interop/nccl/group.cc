@@ -43,7 +43,8 @@ bool on_streams(const std::shared_ptr<Comm>& comm, std::span<const Operation> op
     if (one.memory == Memory::streams) return true;
     any = any && one.memory == Memory::any;
   }
-  // Operations without elements suit either way. They keep the order of the lane if there is one.
+  // Operations without elements can go on host memory or on a lane. They take the lane if there is
+  // one, to keep its order.
   return any && comm->lane_if_made() != nullptr;
 }
 

@@ -25,7 +25,7 @@ class Group {
     // Called after begin(), if the communicator blocks or `waits`.
     std::function<Code()> wait;
     std::function<void()> cancel = [] {};  // called instead of begin()
-    // Whether End waits for the communicator to end, even if the communicator does not block.
+    // If true, End waits for the communicator to end, even if the communicator does not block.
     bool waits = false;
   };
 

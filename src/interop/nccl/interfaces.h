@@ -31,11 +31,11 @@ std::vector<LocalAddress> addresses_of_host();
 // resort.
 std::vector<LocalAddress> choose(const std::vector<LocalAddress>& all,
                                  const UniqueId::Address& outward, const Settings& settings);
-// The same for this host's addresses. If there are none, returns 127.0.0.1, unless the settings
-// name interfaces or IPv6.
+// Chooses among this host's addresses as choose() does. If there are none, returns 127.0.0.1,
+// unless the settings name interfaces or IPv6.
 std::vector<LocalAddress> choose_local(const Settings& settings);
 
-// Returns their addresses, at most kAddressesMax.
+// Returns the addresses of `chosen`, at most kAddressesMax of them.
 std::vector<UniqueId::Address> addresses_of(const std::vector<LocalAddress>& chosen);
 
 }  // namespace leeway::nccl

@@ -1,5 +1,5 @@
-// Listeners where the groups of this process's unique ids meet. Each id has one, in the process
-// that made it, which need not become a rank.
+// Listeners where the groups of this process's unique ids meet. Each id has one listener, in the
+// process that made the id. That process need not become a rank.
 #pragma once
 
 #include <condition_variable>
@@ -26,8 +26,8 @@ class Listeners {
   // Makes an id, and opens a listener for it.
   Result<UniqueId> open(const Settings& settings);
   // Returns the place where the id's group meets: this process's own listener, or a connection to
-  // an address of the id. Leaving the place closes the listener. Only for an id of NCCL_COMM_ID,
-  // which every process makes, does rank 0 open the listener here; the options then say who may
+  // an address of the id. Leaving the place closes the listener. An id of NCCL_COMM_ID is made by
+  // every process, so for such an id rank 0 opens the listener here. The options then say who may
   // connect.
   Result<std::shared_ptr<Place>> reach(const UniqueId& id, const Options& options, bool rank_0);
 
@@ -40,8 +40,8 @@ class Listeners {
     std::mutex mutex;
     std::condition_variable_any changed;
     std::map<std::string, Listener> open;
-    // Whether a thread is there that closes listeners after kMeetingTime. It ends with the last
-    // one.
+    // If true, there is a thread that closes listeners after kMeetingTime. It ends with the last
+    // listener.
     bool watched = false;
   };
   static void expire(State& state, const std::stop_token& stop);

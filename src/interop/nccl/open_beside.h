@@ -1,5 +1,5 @@
 /* C, for the two libraries that programs load: opens Leeway's library, which lies near their files.
-   Whoever includes this defines _GNU_SOURCE first. */
+   A file that includes this one defines _GNU_SOURCE first. */
 #ifndef LEEWAY_INTEROP_NCCL_OPEN_BESIDE_H
 #define LEEWAY_INTEROP_NCCL_OPEN_BESIDE_H
 
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Opens the library `name`, seen from the folder of the file that `self` is in: locally, bound to
-   its own symbols first, and for good. Returns the address of its `symbol`, or null; dlerror() says
-   why. */
+/* Opens the library `name`, a path from the folder of the file that `self` is in. The library's
+   symbols stay local, it is bound to its own symbols first, and it is never closed. Returns the
+   address of its `symbol`, or null; dlerror() says why. */
 static inline const void* open_beside(const void* self, const char* name, const char* symbol) {
   Dl_info file;
   const char* const slash = dladdr(self, &file) != 0 ? strrchr(file.dli_fname, '/') : NULL;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kSpace = " \t\r";
 
-// Most characters of a rule that a message shows.
+// Limit on the characters of a rule that a message shows.
 constexpr std::size_t kTextMax = 80;
 
 std::string_view trimmed(std::string_view text) {

@@ -11,7 +11,8 @@ namespace leeway::nccl {
 // seconds. Blocks for that time at most.
 std::optional<std::string> find_reachable(const std::vector<std::string>& places);
 
-// The same, but returns the first of the list if none answers. Does not try if there is only one.
+// Like find_reachable(), but returns the first place of the list if none answers. Does not try if
+// the list has only one.
 std::string first_reachable(const std::vector<std::string>& places);
 
 }  // namespace leeway::nccl

@@ -25,8 +25,8 @@ class Reductions {
   // The ncclRedOp_t of the first reduction that a program makes.
   static constexpr leeway_nccl_enum kFirstMade = 5;
 
-  // Makes a premul_sum and returns its ncclRedOp_t. Reads its factor at `memory` now. With `later`,
-  // each call that uses it reads the factor.
+  // Makes a premul_sum and returns its ncclRedOp_t. Reads its factor at `memory` now, or, with
+  // `later`, in each call that uses the reduction.
   leeway_nccl_enum make(const void* memory, DataType type, bool later);
   // Returns false if `op` was not made here, or was destroyed.
   bool destroy(leeway_nccl_enum op);

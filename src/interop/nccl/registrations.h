@@ -1,5 +1,6 @@
 // Memory that a program registered with one communicator, as a buffer or as a window. Handles are
-// numbers. Registering the same memory again gives the same handle and counts up.
+// numbers. Registering the same memory again gives the same handle, which then must be removed as
+// often as it was given.
 #pragma once
 
 #include <cstddef>

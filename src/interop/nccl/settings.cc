@@ -67,7 +67,7 @@ Status read_switch(const Settings::Lookup& variable, const char* name, bool& out
 }
 
 // Refuses LEEWAY_NCCL_* variables that are set but empty, as after `LEEWAY_NCCL_POLICY=$RULES`
-// where RULES is misspelt. Empty NCCL_* variables count as unset.
+// where RULES is misspelt. Empty NCCL_* variables are taken as unset.
 Status refuse_empty(const Settings::Lookup& variable) {
   for (const char* const name :
        {"LEEWAY_NCCL_POLICY", "LEEWAY_NCCL_TRACE", "LEEWAY_NCCL_TIMEOUT", "LEEWAY_NCCL_SEAL",

@@ -43,7 +43,7 @@ void copy_on_host(const device::Copy& copy, std::byte* staging, bool in) {
   }
 }
 
-// Returns the code for a call that could not be enqueued. kUnavailable: CUDA refused it.
+// Returns the code for a call that could not be enqueued. kUnavailable means that CUDA refused it.
 Code code_of_enqueue(const Status& status) {
   return status.code() == StatusCode::kUnavailable ? kCudaError : code_of(status.code(), 0);
 }
@@ -111,7 +111,8 @@ void StagedCall::encode(const device_codec::Kernels& kernels, std::size_t index,
                                          .input = memory(step.input),
                                          .input_pitch = blocks ? step.input.front().pitch : 0,
                                          .output = memory(step.output)};
-  // Longest shard: an all_reduce has even ones, or fewer of one packet each if the tensor is short.
+  // Length of the longest shard. An all_reduce has even shards, or, if the tensor is short, fewer
+  // shards of one packet each.
   if (call.spreads)
     call.block_elements =
         std::min(operation.count, std::max(operation.count / ranks, kPacketElementsMax));

@@ -40,7 +40,7 @@ std::vector<StagedPart> cut(const Operation& operation, int rank, int size);
 StagedPart cut_messages(std::span<const Operation> messages);
 
 // A staged call: one collective or message, or all messages of one communicator in a group. Its
-// steps run after begin(). It is in progress until the last of them is done.
+// steps run after begin(). The call is in progress until its last step is done.
 class StagedCall : public std::enable_shared_from_this<StagedCall> {
  public:
   StagedCall(std::shared_ptr<Comm> comm, std::vector<Operation> operations);
@@ -51,8 +51,7 @@ class StagedCall : public std::enable_shared_from_this<StagedCall> {
   // Returns the streams of the operations, each once.
   std::vector<device::cuda::Stream> streams() const;
 
-  // Marks the call as in progress until its last step is done. Replays of a graph need no call of
-  // it.
+  // Marks the call as in progress until its last step is done. Replays of a graph do not need it.
   void begin();
   // Undoes begin(), if the work was only captured or could not be enqueued.
   void not_begun();
@@ -60,8 +59,8 @@ class StagedCall : public std::enable_shared_from_this<StagedCall> {
   Code code();
 
  private:
-  // Returns the kernels for this call, which encode elements where they are. Returns null if copies
-  // through staging must do.
+  // Returns the kernels for this call, which encode elements where they are. Returns null if
+  // elements must be copied through staging.
   const device_codec::Kernels* kernels() const;
   void encode(const device_codec::Kernels& kernels, std::size_t index, device::Step& step);
   // Runs a part. `start` begins its operation; `done` is called at its end, with true if it

@@ -2,8 +2,9 @@
 
    A preloaded library is mapped into every child process too, bash and data loaders among them. So
    this one needs the C library only, and does nothing until a function is called. Then it opens
-   Leeway beside itself: locally, so that Leeway's C++ libraries do not come first for everybody,
-   and bound to its own symbols first, so that it does not call itself by NCCL's names.
+   Leeway beside itself. Leeway's symbols stay local, so that its C++ libraries do not come first
+   for the whole process. Leeway is bound to its own symbols first, so that it does not call this
+   file by NCCL's names.
 
    With LEEWAY_NCCL_DIRECT it is linked with the library: sanitizers refuse RTLD_DEEPBIND. */
 #ifndef _GNU_SOURCE
@@ -90,7 +91,7 @@ static const struct leeway_nccl_functions* library(void) {
 LEEWAY_NCCL_FUNCTIONS(RESULT, OTHER)
 #pragma GCC diagnostic pop
 
-/* 2.28 and 2.30 export it, without an alias and without a declaration. */
+/* NCCL 2.28 and 2.30 export this name, without an alias and without a declaration. */
 EXPORTED void ncclResetDebugInitInternal(void);
 EXPORTED void ncclResetDebugInitInternal(void) {
   library()->ResetDebugInit();

@@ -33,7 +33,7 @@ struct UniqueId {
   // wrong.
   static Result<UniqueId> decode(const leeway_nccl_id& id, Use use = Use::group);
 
-  // Returns false for an id made from NCCL_COMM_ID, as everybody knows that.
+  // Returns false for an id made from NCCL_COMM_ID, which is no secret.
   bool has_secret() const;
   // The nonce in hexadecimal digits: the group's name.
   std::string name() const;

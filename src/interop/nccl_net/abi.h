@@ -72,7 +72,7 @@ typedef struct leeway_nccl_net_properties_v8 {
   int offload_version;
 } leeway_nccl_net_properties_v8;
 
-/* ncclNetVDeviceProps_t of 9 to 11, and of 12. */
+/* ncclNetVDeviceProps_t of versions 9 to 11, and of version 12. */
 typedef struct leeway_nccl_net_parts_v9 {
   int count;
   int devices[4];
@@ -210,7 +210,7 @@ typedef struct leeway_nccl_net_v8 {
   LEEWAY_NCCL_NET_OFFLOAD;
 } leeway_nccl_net_v8;
 
-/* ncclNet_v9_t: sizes of messages too. */
+/* ncclNet_v9_t: sizes of messages have 64 bits, too. */
 typedef struct leeway_nccl_net_v9 {
   const char* name;
   leeway_nccl_result (*init)(leeway_nccl_logger logger);
@@ -258,8 +258,8 @@ typedef struct leeway_nccl_net_v10 {
   leeway_nccl_result (*make_virtual)(int* device, leeway_nccl_net_parts_v9* parts);
 } leeway_nccl_net_v10;
 
-/* ncclNet_v11_t and ncclNet_v12_t: a context for each communicator, and an end. Their functions
-   differ in the structures behind pointers alone. */
+/* ncclNet_v11_t and ncclNet_v12_t: a context for each communicator, and finalize(). The two
+   versions differ only in the structures to which arguments point. */
 #define LEEWAY_NCCL_NET_WITH_CONTEXT(Properties, Parts)                                            \
   const char* name;                                                                                \
   leeway_nccl_result (*init)(void** context, uint64_t comm, struct leeway_nccl_net_config* config, \

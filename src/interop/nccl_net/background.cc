@@ -27,7 +27,7 @@ State& state() {
 }
 
 void wait_at_exit() {
-  end_threads_at_exit();  // after what follows
+  end_threads_at_exit();  // runs after the handler below, as handlers run in reverse order
   static const int registered =
       std::atexit([] { wait_for_background(std::chrono::steady_clock::now() + kExitTime); });
   (void)registered;

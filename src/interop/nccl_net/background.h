@@ -1,6 +1,6 @@
 // Work that may take a while and that nobody waits for: destroying communicators that leave, and
-// joins that were given up. Each has a thread of its own, so that none waits for another's dead
-// peer.
+// joins that were given up. Each piece of work has a thread of its own, so that none waits for the
+// dead peer of another one.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ class Connecting;
 void leave_in_background(std::unique_ptr<Communicator> communicator);
 void drop_in_background(std::unique_ptr<Connecting> connecting);
 
-// Waits until all of them are destroyed, or until `until`.
+// Waits until all these objects are destroyed, or until `until`.
 void wait_for_background(std::chrono::steady_clock::time_point until);
 
 }  // namespace leeway::nccl_net

@@ -15,7 +15,7 @@
 
 namespace leeway::nccl_net {
 
-// Largest value that NCCL accepts as the longest message of a plugin.
+// Limit on a message. NCCL accepts no larger value as the longest message of a plugin.
 inline constexpr std::size_t kMessageBytesMax = std::size_t{1} << 40;
 // Leeway sends at most 2^22 datagrams in one operation; a piece needs far fewer.
 inline constexpr std::size_t kPieceBytes = std::size_t{1} << 30;
@@ -39,15 +39,16 @@ class Connection {
   // `label` names the connection in the log. `deadline`: for each message. Tests use small pieces.
   Connection(std::unique_ptr<Communicator> communicator, std::string label, Duration deadline,
              std::size_t piece_bytes = kPieceBytes);
-  // If requests are in progress, or the connection has failed, it ends at once: their memory is
-  // free, and the peer is told. Otherwise the peer still gets, in the background, what it lacks.
+  // If requests are in progress, or the connection has failed, the connection ends at once: memory
+  // of requests is free, and the peer is told. Otherwise the peer still gets, in the background,
+  // the data that it lacks.
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
   // Begin a message, as the sender or the receiver. `request` becomes null if the message must
-  // wait: if kRequestsMax requests are in progress, if one of them has a full piece, or if this one
-  // has and is not alone. The memory is in use until test() sets `done`.
+  // wait: if kRequestsMax requests are in progress, if one of them has a full piece, or if this
+  // message has one and any request is in progress. The memory is in use until test() sets `done`.
   Code send(const void* data, std::size_t size, Request*& request);
   Code receive(void* data, std::size_t size, Request*& request);
   // Sets `done` if the message is done, and `bytes` to its size. Then, or on failure, the request

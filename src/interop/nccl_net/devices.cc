@@ -11,7 +11,8 @@
 namespace leeway::nccl_net {
 namespace {
 
-// As in NCCL's own socket transport: most interfaces, and speed of an interface that reports none.
+// Limit on the interfaces, and speed of an interface that reports none. Both are as in NCCL's own
+// socket transport.
 constexpr std::size_t kDevicesMax = 16;
 constexpr int kSpeedUnknownMbps = 10'000;
 
@@ -20,7 +21,7 @@ constexpr int kSpeedUnknownMbps = 10'000;
 constexpr float kLatencyUs = 15.0F;
 
 constexpr int kCommsMax = 65'536;
-// NCCL_NET_ID_UNDEF.
+// NCCL_NET_ID_UNDEF of NCCL's header.
 constexpr std::int16_t kUndefined = -1;
 
 int speed_of(const std::string& folder, const Options& options) {

@@ -1,9 +1,9 @@
-/* The functions behind all versions of the plugin: one for each of theirs, in a table that
-   libleeway_nccl.so.0 hands to libnccl-net-leeway.so.
+/* The functions behind all versions of the plugin, in a table that libleeway_nccl.so.0 hands to
+   libnccl-net-leeway.so.
 
-   Any thread may call all of them. A connection and its requests are used by one thread at a time,
-   as NCCL does. None blocks, except finalize; closing a connection or listener that is not done
-   takes some milliseconds. */
+   Any thread may call all functions. A connection and its requests are used by one thread at a
+   time, as NCCL does. No function blocks, except finalize; closing a connection or listener that is
+   not done takes some milliseconds. */
 #pragma once
 
 #include "interop/nccl_net/abi.h"
@@ -21,7 +21,7 @@ typedef struct leeway_nccl_net_functions {
   leeway_nccl_result (*register_memory)(void* comm, void* data, size_t size, int kind,
                                         void** registration);
   leeway_nccl_result (*deregister)(void* comm, void* registration);
-  /* *request is null where there is no room for one more. */
+  /* *request is null if there is no room for one more request. */
   leeway_nccl_result (*send)(void* comm, void* data, size_t size, void** request);
   leeway_nccl_result (*receive)(void* comm, int count, void** data, const size_t* sizes,
                                 void** request);

@@ -8,13 +8,14 @@
 namespace leeway::nccl_net {
 namespace {
 
-// ncclDebugLogLevel, and of ncclDebugLogSubSys NCCL_INIT and NCCL_NET.
+// Two levels of ncclDebugLogLevel, and NCCL_INIT and NCCL_NET of ncclDebugLogSubSys.
 constexpr int kWarn = 2;
 constexpr int kInfo = 3;
 constexpr unsigned long kInit = 0x1;
 constexpr unsigned long kNetwork = 0x10;
 
-// NCCL's version, which plugins do not learn. Before 2.30 NCCL has no code for a timeout.
+// Version that is assumed for NCCL, as a plugin does not learn the true one. Versions before 2.30
+// have no code for a timeout, so none is returned.
 constexpr int kProgramVersion = nccl::version_code(2, 29, 0);
 
 std::atomic<leeway_nccl_logger> logger_of_process{nullptr};

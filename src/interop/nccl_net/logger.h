@@ -1,5 +1,5 @@
-// Lines in NCCL's log. Only calls of NCCL write them, never a thread of Leeway's, which might call
-// into NCCL while it is being unloaded.
+// Lines in NCCL's log. Only calls of NCCL write them. A thread of Leeway's never does, as it might
+// call into NCCL while NCCL is being unloaded.
 #pragma once
 
 #include "interop/nccl/codes.h"

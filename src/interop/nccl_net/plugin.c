@@ -2,8 +2,8 @@
    table of functions in libleeway_nccl.so.0.
 
    NCCL opens a plugin without RTLD_DEEPBIND, and closes it while the threads behind it still run.
-   So this file is C, needs the C library alone, and opens Leeway by itself: locally, bound to its
-   own symbols first, and for good.
+   So this file is C, needs the C library alone, and opens Leeway by itself (open_beside.h).
+   Leeway's symbols stay local. Leeway is bound to its own symbols first, and is never closed.
 
    With LEEWAY_NCCL_DIRECT it is linked with the library: sanitizers refuse RTLD_DEEPBIND. */
 #ifndef _GNU_SOURCE
@@ -33,7 +33,8 @@ static const leeway_nccl_net_functions* library(leeway_nccl_logger logger) {
 enum { kLevelWarn = 2 };
 static const unsigned long kNetwork = 0x10; /* NCCL_NET, of messages */
 
-/* Opens the library where installation puts it, seen from this file; else beside this file. */
+/* Opens the library in leeway/nccl beside this file, where installation puts it, or beside this
+   file. */
 static const leeway_nccl_net_functions* open_library(leeway_nccl_logger logger) {
   static const char symbol[] = "leeway_nccl_net_functions_0";
   const void* found = open_beside(kName, "leeway/nccl/libleeway_nccl.so.0", symbol);
@@ -48,8 +49,8 @@ static const leeway_nccl_net_functions* open_library(leeway_nccl_logger logger) 
   return NULL;
 }
 
-/* Returns null if opening failed. Threads that come at the same time open it twice, and find the
-   same. */
+/* Returns null if opening failed. Threads that come at the same time may open the library twice,
+   and find the same table. */
 static const leeway_nccl_net_functions* library(leeway_nccl_logger logger) {
   static const leeway_nccl_net_functions* _Atomic opened;
   const leeway_nccl_net_functions* functions = atomic_load_explicit(&opened, memory_order_acquire);
@@ -140,7 +141,7 @@ static leeway_nccl_result close_listen(void* listener) {
   .flush = flush, .test = test, .close_send = close_connection, .close_receive = close_connection, \
   .close_listen = close_listen
 
-/* Version 12 has everything; older ones lack members at the end, or have other places for them. */
+/* Version 12 has all properties. Older versions lack some, or have them in other places. */
 
 static leeway_nccl_result properties_v12(int device, leeway_nccl_net_properties_v12* properties) {
   FORWARD(properties(device, properties));
@@ -168,7 +169,7 @@ static leeway_nccl_result properties_v12(int device, leeway_nccl_net_properties_
   }
 #define OFFLOAD .offload_type = all.offload_type, .offload_version = all.offload_version,
 #define REGISTRATIONS .registrations_are_global = all.registrations_are_global,
-/* A device of one part: itself. */
+/* A device has one part: itself. */
 #define PARTS                                                                    \
   .force_flush = all.force_flush, .parts = {1, {all.parts.devices[0], 0, 0, 0}}, \
   .message_bytes_max = all.message_bytes_max, .collective_bytes_max = all.collective_bytes_max,
@@ -186,7 +187,7 @@ static leeway_nccl_result properties_v11(int device, leeway_nccl_net_properties_
   return properties_v9(device, &properties->base);
 }
 
-/* 6, 7 and 8: sizes are ints. */
+/* In versions 6, 7 and 8, sizes are ints. */
 
 static leeway_nccl_result register_v6(void* comm, void* data, int size, int kind,
                                       void** registration) {
@@ -198,7 +199,8 @@ static leeway_nccl_result send_v6(void* comm, void* data, int size, int tag, voi
   return send_v9(comm, data, (size_t)size, tag, registration, request);
 }
 
-/* One message at a time. More are refused behind the table, which does not look at `sizes` then. */
+/* Receives one message. If `count` is not 1, the function in the table refuses the call, and does
+   not look at `sizes`. */
 static leeway_nccl_result receive_v6(void* comm, int count, void** data, int* sizes, int* tags,
                                      void** registrations, void** request) {
   size_t size = count == 1 ? (size_t)sizes[0] : 0;
@@ -220,7 +222,7 @@ EXPORTED const leeway_nccl_net_v6 ncclNetPlugin_v6 = {
     REST,
 };
 
-/* Since 7: a handle for offload to a device, which stays as it is. */
+/* Since version 7 there is a handle for offload to a device, which stays as it is. */
 
 static leeway_nccl_result connect_v7(int device, void* handle, void** comm,
                                      struct leeway_nccl_net_offload** offload) {
@@ -279,7 +281,7 @@ EXPORTED const leeway_nccl_net_v9 ncclNetPlugin_v9 = {
     REST,
 };
 
-/* Since 10: a profiler, which is never called. */
+/* Since version 10 there is a profiler, which is never called. */
 
 static leeway_nccl_result init_v10(leeway_nccl_logger logger, leeway_nccl_profiler profiler) {
   (void)profiler;
@@ -320,7 +322,7 @@ EXPORTED const leeway_nccl_net_v10 ncclNetPlugin_v10 = {
     REST,
 };
 
-/* Since 11: contexts, of which none is needed. Every communicator of NCCL has one. */
+/* Since version 11 every communicator of NCCL has a context. The plugin needs none. */
 
 static leeway_nccl_result init_v11(void** context, uint64_t comm,
                                    struct leeway_nccl_net_config* config, leeway_nccl_logger logger,

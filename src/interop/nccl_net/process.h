@@ -16,7 +16,7 @@
 
 namespace leeway::nccl_net {
 
-// A handle's listener, for one connection.
+// The listener behind one handle. It accepts one connection.
 struct Listener {
   nccl::UniqueId id;
   std::shared_ptr<TcpRendezvous> server;

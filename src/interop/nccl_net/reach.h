@@ -1,6 +1,6 @@
 // The store of another process's listener, which a handle names. The store's first use finds out
-// which of the handle's addresses answers. That happens on the thread that joins: NCCL's must not
-// block.
+// which of the handle's addresses answers. The thread that joins does this, because NCCL's threads
+// must not block.
 #pragma once
 
 #include <atomic>

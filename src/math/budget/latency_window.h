@@ -2,15 +2,15 @@
 // step did not run is unknown, but the search for a threshold needs it. The window imputes it from
 // the micro-batches that this rank did run.
 //
-// A micro-batch given up after a time t lasted longer. The next completed latency above t replaces
-// it, or t if there is none. A micro-batch that never began takes the next completed latency.
-// "Next" goes through the completed latencies cyclically, in the order in which they ran, so that
-// the outcome is a function of the window alone.
+// A micro-batch given up after a time t would have lasted longer. It gets the next completed
+// latency above t, or t if there is none. A micro-batch that never began gets the next completed
+// latency. "Next" goes through the completed latencies cyclically, in the order in which they ran,
+// so that the outcome is a function of the window alone.
 //
 // If latencies do not depend on their place in the step, imputing is unbiased, but for the part of
-// a long micro-batch beyond all completed latencies. If they do (a slow second half of every step,
-// say), late micro-batches that were not run are taken to last like early ones. Not thread-safe;
-// allocates when constructed only.
+// a long micro-batch beyond all completed latencies. If they depend on it (a slow second half of
+// every step, say), the error is that late micro-batches that were not run count like early ones.
+// Not thread-safe; allocates when constructed only.
 #pragma once
 
 #include <cstdint>
@@ -32,12 +32,13 @@ class LatencyWindow {
   bool full() const { return steps_ == steps_max_; }
   std::uint32_t steps() const { return steps_; }
 
-  // Adds a step that has ended. `completed`: latencies of its micro-batches, each 0 ..
-  // kLatencyMaxNs. `aborted_after`: when a micro-batch was given up. Must not be called if full().
+  // Adds a step that has ended. `completed`: latencies of its micro-batches in ns, each 0 ..
+  // kLatencyMaxNs. `aborted_after`: time for which a micro-batch ran before it was given up. Must
+  // not be called if full().
   void add_step(std::span<const std::int64_t> completed, std::optional<Duration> aborted_after);
 
-  // Imputes the unknown latencies, and returns all latencies of the full window; they stay until
-  // the window is cleared. Returns an empty table if nothing was completed in any step.
+  // Imputes the unknown latencies, and returns all latencies of the full window. The table is valid
+  // until the window is cleared. It is empty if nothing was completed in any step.
   LatencyTable table();
 
  private:

@@ -69,8 +69,9 @@ std::uint32_t StepGate::stop_share_1024() const {
   return asked_of_ns_ > 0.0 ? static_cast<std::uint32_t>(1024.0 * asked_ns_ / asked_of_ns_) : 0;
 }
 
-// Advances the gate's clock, by an hour at most, as a pause between steps may be long (an
-// evaluation). Differences are taken without overflow, whatever the caller's clock.
+// Advances the gate's clock to the reading `now`, but by an hour at most, because a pause between
+// steps may be long (an evaluation). Differences are taken without overflow, whatever the caller's
+// clock.
 void StepGate::read(Instant now, bool pause) {
   const bool back = now < reading_;
   std::uint64_t passed =
@@ -102,8 +103,8 @@ void StepGate::complete(std::optional<double> device_s) {
   shortest_ns_ = std::min(shortest_ns_, latency_ns);
 }
 
-// Returns whether the step has reached the threshold. A step that has completed nothing goes on if
-// no micro-batch was ever shorter than the threshold: one is then completed.
+// Returns true if the step has reached the threshold. A step that has completed nothing goes on if
+// no micro-batch was ever shorter than the threshold, so that the step completes one.
 bool StepGate::time_is_up() const {
   if (!may_stop_ || std::max(time_ - step_start_, device_time_) < options_.threshold) return false;
   return completed_ > 0 || shortest_ns_ < options_.threshold.count();

@@ -1,6 +1,6 @@
 // Decides before every micro-batch of a training step whether to run it, or to go to the reduction
-// with those that are done: once the step has lasted as long as the threshold, no further
-// micro-batch begins. The caller tells the time.
+// with the micro-batches that are done. Once the step has lasted as long as the threshold, no
+// further micro-batch begins. The caller passes in the time.
 //
 //   while (gate.next(now)) {
 //     forward();
@@ -37,12 +37,12 @@ class StepGate {
  public:
   explicit StepGate(const StepGateOptions& options);
 
-  // Counts the running micro-batch, if there is one, as completed. Returns whether to run another;
-  // if false, the step has ended.
+  // Counts the running micro-batch, if there is one, as completed. Returns true if another is to
+  // run, and false if the step has ended.
   bool next(Instant now);
-  // The same for a micro-batch that took `device_s` on a device (ignored at the start of a step).
-  // The threshold applies to the host's time of the step or to its device times' sum, whichever is
-  // more.
+  // Like next(now), for a micro-batch that took `device_s` seconds on a device (ignored at the
+  // start of a step). The threshold applies to the host's time of the step or to the sum of its
+  // device times, whichever is more.
   bool next(Instant now, double device_s);
   // Call it while a micro-batch runs. If it returns true, the step ends, and that micro-batch does
   // not count.
@@ -56,15 +56,15 @@ class StepGate {
   bool in_step() const { return in_step_; }
   std::uint64_t steps_begun() const { return steps_begun_; }
 
-  // completed() and latencies_ns() are those of the step that is running or ended last.
+  // completed() and latencies_ns() describe the step that is running or ended last.
   std::uint32_t completed() const { return completed_; }
   std::span<const std::int64_t> latencies_ns() const {  // by completed micro-batch
     return std::span(latencies_ns_).first(completed_);
   }
   // Run time of the micro-batch that should_stop() gave up; unset if none was.
   std::optional<Duration> aborted_after() const { return aborted_after_; }
-  // How far into a micro-batch should_stop() is asked, in 1024ths of the micro-batch's host time.
-  // This is the average over the completed micro-batches in which it was asked; 0 if there are
+  // Returns how far into a micro-batch should_stop() is asked, in 1024ths of the micro-batch's host
+  // time, on average over the completed micro-batches in which it was asked. Returns 0 if there are
   // none.
   std::uint32_t stop_share_1024() const;
   // Start of the step on the gate's own clock, which never goes back.
@@ -95,7 +95,8 @@ class StepGate {
   Duration device_time_{0};  // sum over the step's micro-batches
   std::optional<Duration> aborted_after_;
   std::optional<Duration> asked_after_;  // when should_stop() was asked in the running micro-batch
-  // Sums over the micro-batches of stop_share_1024(): time until should_stop(), and whole time.
+  // Sums over the micro-batches that stop_share_1024() averages, in ns: time until should_stop()
+  // was asked, and whole time.
   double asked_ns_ = 0.0;
   double asked_of_ns_ = 0.0;
   std::int64_t shortest_ns_ = kLatencyMaxNs;

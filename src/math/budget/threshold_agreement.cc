@@ -118,8 +118,8 @@ double ThresholdAgreement::mean_of(Total total) const {
   return totals_[total] / std::max(1.0, totals_[kLatencies]);
 }
 
-// Returns whether to put a new threshold in force, from values that are equal on all ranks. If no
-// rank completed anything, the present threshold must go.
+// Returns true if a new threshold must be put in force. Uses only values that are equal on all
+// ranks. If no rank completed anything, the present threshold must go.
 bool ThresholdAgreement::estimate_due(std::uint64_t step) {
   if (estimates_ == 0 || catching_up_ || totals_[kLatencies] == 0.0) return true;
   if (options_.reestimate_steps != 0 && step - estimated_at_ >= options_.reestimate_steps)

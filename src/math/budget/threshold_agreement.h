@@ -3,13 +3,13 @@
 // has kExchangeSteps steps to finish. Then all ranks compute the same threshold from the same
 // tables. This class says what to exchange and when; the caller exchanges it.
 //
-//   step w W        the w-th window has ended: bounds() becomes the maximum over ranks
-//   kExchangeSteps  later: cuts() becomes the maximum, sums() and totals() the sum over ranks
-//   as many again   later: conclude(), which may change threshold()
+//   step w W                the w-th window has ended: bounds() becomes the maximum over ranks
+//   kExchangeSteps later    cuts() becomes the maximum, sums() and totals() the sum over ranks
+//   2 kExchangeSteps later  conclude(), which may change threshold()
 //
-// Steps count from the end of the warm-up. The exchanges depend on the number of the step alone,
-// and never on the result of an exchange: ranks must issue the same operations even if one of them
-// failed on some rank.
+// Steps are numbered from the end of the warm-up. The exchanges depend on the number of the step
+// alone, and never on the result of an exchange: ranks must issue the same operations even if one
+// of them failed on some rank.
 //
 // Without an automatic threshold only totals() are exchanged. Not thread-safe; allocates when
 // constructed only.
@@ -84,9 +84,10 @@ class ThresholdAgreement {
   static ComputeCounts counts_of(std::span<const double, kCounts> row);
 
  private:
-  // Indices in totals_ behind the counts. kFailed, kBehind: ranks to which the exchange of bounds,
-  // or an earlier one of tables, failed. kMixed: ranks whose threshold changed within the window.
-  // kSum .. kLatencies: sum, sum of squares (in seconds) and number of latencies.
+  // Indices in totals_ behind the counts. kFailed: ranks on which the exchange of bounds failed.
+  // kBehind: ranks on which an earlier exchange of tables failed. kMixed: ranks whose threshold
+  // changed within the window. kSum .. kLatencies: sum, sum of squares (in seconds) and number of
+  // latencies.
   enum Total : std::size_t {
     kFailed = kCounts,
     kMixed,

@@ -81,7 +81,8 @@ void ThresholdSearch::add_tables(const LatencyTable& latencies) {
   sums_.back() += latencies.micro_batches;
 }
 
-// Fills cuts_ and sums_ of one step, in one walk: candidates rise, and so do ends of micro-batches.
+// Fills cuts_ and sums_ of one step. One walk is enough, because both the candidates and the ends
+// of micro-batches ascend.
 void ThresholdSearch::tabulate_step(std::uint32_t step, const Range& range,
                                     std::span<const std::int64_t> latencies,
                                     std::optional<std::uint32_t> stop_share_1024) {

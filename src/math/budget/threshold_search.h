@@ -3,15 +3,15 @@
 // in force. This is the algorithm of arXiv 2306.10598's public code, unless stop_share_1024 or
 // indifference is given.
 //
-// No rank needs to see another's latencies. Each reduces its own to small tables, which are
-// combined in two exchanges of element-wise maxima and sums. Every rank then finishes the same
-// arithmetic on the same numbers:
+// No rank needs to see another's latencies. Each rank reduces its own latencies to small tables,
+// which are combined in two exchanges of element-wise maxima and sums. Every rank then finishes the
+// same arithmetic on the same numbers:
 //
 //   search.add_bounds(mine, wall);   bounds() = maximum over ranks
 //   search.add_tables(mine);         cuts() = maximum over ranks, sums() = sum over ranks
 //   search.choose()
 //
-// The simulator holds the latencies of all ranks: it adds them all to one search and combines
+// The simulator has the latencies of all ranks: it adds them all to one search and combines
 // nothing. The choice is the same bit for bit either way, on every machine: times are whole
 // nanoseconds, and all else but counts comes from single IEEE operations in a fixed order. Not
 // thread-safe; allocates when constructed only.
@@ -40,9 +40,10 @@ struct LatencyTable {
   // threshold cut off. If empty, the compute time is the sum of the step's latencies.
   std::span<const std::int64_t> computed_ns = {};
   // What the search assumes about the micro-batch that is running when the threshold passes. If
-  // unset: it takes no time and does not count (the public code's assumption). If 0: it is
-  // completed and counts. Otherwise should_stop() is asked once in it, at this many 1024ths of its
-  // latency: it is given up if the threshold has passed by then, else it is completed and counts.
+  // unset, this micro-batch takes no time and does not count (the public code's assumption). If 0,
+  // it is completed and counts. Otherwise should_stop() is asked once in it, at this many 1024ths
+  // of its latency. It is given up if the threshold has passed by then, else it is completed and
+  // counts.
   std::optional<std::uint32_t> stop_share_1024 = std::nullopt;
 };
 
@@ -51,11 +52,11 @@ struct ThresholdSearchOptions {
   std::uint32_t candidates = 200;  // at least 2
   // Micro-batches that every step completes in any case. The smallest candidate is the earliest
   // time at which a rank has completed these and the first six (the public code's rule). In steps
-  // of at most 5 micro-batches, two thirds and one more stand for the six.
+  // of at most 5 micro-batches, two thirds of them and one more take the place of the six.
   std::uint32_t micro_batches_min = 0;
-  // If above 0, the search takes the largest candidate whose speed-up is within this of the best:
-  // near the optimum speed-ups hardly differ, and a larger threshold drops less work. If 0, it
-  // takes the best, as the public code does.
+  // If above 0, the search takes the largest candidate whose speed-up is at most this much below
+  // the best one: near the optimum speed-ups hardly differ, and a larger threshold drops less work.
+  // If 0, it takes the best, as the public code does.
   double indifference = 0.0;
 };
 // The library's value of `indifference`, for searches that set stop_share_1024.
@@ -68,8 +69,8 @@ struct ThresholdChoice {
   double time_cut = 0.0;           // fraction of the step's time that is saved
   double effective_speedup = 0.0;  // (1 - drop) / (1 - cut) - 1: gain in micro-batches per time
 
-  // Returns whether the threshold gains anything. If latencies hardly vary, every candidate loses,
-  // so no threshold is better than any.
+  // Returns true if the threshold gains anything. If latencies hardly vary, every candidate loses,
+  // so it is best to have no threshold.
   bool worthwhile() const { return effective_speedup > 0.0; }
 };
 
@@ -80,13 +81,14 @@ class ThresholdSearch {
   // Forgets everything added.
   void reset();
 
-  // First exchange. `latencies` has ThresholdSearchOptions::steps steps. `wall`: time from the
-  // start of the window's first step to the start of the step after its last. It counts as no
-  // shorter than the compute time of the slowest ranks.
+  // Makes the table of the first exchange. `latencies` has ThresholdSearchOptions::steps steps.
+  // `wall`: time from the start of the window's first step to the start of the step after its last.
+  // It counts as no shorter than the compute time of the slowest ranks.
   void add_bounds(const LatencyTable& latencies, Duration wall);
   std::span<std::int64_t> bounds() { return bounds_; }
 
-  // Second exchange, once bounds() holds the maximum over all ranks.
+  // Makes the tables of the second exchange. Call it once bounds() holds the maximum over all
+  // ranks.
   void add_tables(const LatencyTable& latencies);
   std::span<std::int64_t> cuts() { return cuts_; }
   std::span<double> sums() { return sums_; }  // whole numbers below 2^53: exact in any order
@@ -119,13 +121,13 @@ class ThresholdSearch {
                      std::optional<std::uint32_t> stop_share_1024);
 
   ThresholdSearchOptions options_;
-  // Maxima over ranks: for each step the sum of latencies, for each step the compute time, minus
-  // the smallest candidate (so that a maximum finds it), the wall time.
+  // Maxima over ranks, in this order: for each step the sum of latencies; for each step the compute
+  // time; the smallest candidate, negated so that a maximum finds it; the wall time.
   std::vector<std::int64_t> bounds_;
   // [candidate][step] time at which the slowest rank stops.
   std::vector<std::int64_t> cuts_;
-  // [candidate][step] micro-batches completed by then on all ranks. The last entry is the number of
-  // micro-batches in a step of all ranks.
+  // [candidate][step] micro-batches that all ranks together complete if the candidate is in force.
+  // The last entry is the number of micro-batches in a step of all ranks.
   std::vector<double> sums_;
 };
 

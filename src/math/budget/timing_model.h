@@ -30,8 +30,8 @@ struct TimingModel {
 
   // E[T] = M mu + sqrt(M) sigma B_N: compute time of the slowest worker.
   double slowest_s() const;
-  // sum over m of Phi((threshold - m mu) / (sqrt(m) sigma)): micro-batches that a worker ends
-  // before the threshold.
+  // Expected number of micro-batches that a worker ends before the threshold: the sum over m of
+  // Phi((threshold - m mu) / (sqrt(m) sigma)).
   double completed(double threshold_s) const;
   // S_eff = completed/M (E[T] + T_c) / (min(threshold, E[T]) + T_c).
   ThresholdPrediction predict(double threshold_s) const;

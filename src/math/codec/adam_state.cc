@@ -46,7 +46,8 @@ float largest_finite(std::span<const float> values) {
   return std::bit_cast<float>(largest);
 }
 
-// Below 2^-117 or so, max/amax exceeds float's range; then the largest float is the scale.
+// Returns the factor that scales `amax` to `max`. If amax is below 2^-117 or so, max/amax exceeds
+// float's range, and the largest float is the scale.
 float scale_of(float amax, float max, bool power_of_two) {
   if (amax == 0.0f) return 1.0f;
   const float scale = std::min(max / amax, kFloatMax);

@@ -40,8 +40,8 @@ HWY_INLINE WordVec lane_maxima(const float* in) {
   return largest;
 }
 
-// Compares magnitudes of 16-bit elements as integers, whose order is the same. So a vector holds
-// twice as many, and only the maxima of blocks are converted to floats.
+// Returns magnitudes of 16-bit elements as integers, which have the same order as the values. So a
+// vector compares twice as many, and only the maxima of blocks are converted to floats.
 template <typename T>
 HWY_INLINE hn::Vec<Shorts> short_magnitudes(const T* in) {
   const auto bits = load_unaligned(Shorts(), reinterpret_cast<const std::byte*>(in));
@@ -69,7 +69,7 @@ HWY_INLINE WordVec float_maxima(WordVec maxima) {
   return maxima;
 }
 
-// Returns four lanes, of which one holds the vector's largest.
+// Returns four lanes. The largest of them is the largest lane of `v`.
 HWY_INLINE hn::Vec<Quarter> folded_to_quarter(hn::Vec<Quarter> v) {
   return v;
 }
@@ -79,7 +79,7 @@ HWY_INLINE hn::Vec<Quarter> folded_to_quarter(V v) {
   return folded_to_quarter(hn::Max(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
 }
 
-// Computes the maxima of 16 blocks. `folded` has four values of each (folded_to_quarter()).
+// Computes the maxima of 16 blocks. `folded` has four values of each block (folded_to_quarter()).
 template <typename T>
 HWY_INLINE void finish_maxima(const std::uint32_t* folded, std::uint32_t* maxima) {
   const Words d;
@@ -93,7 +93,7 @@ HWY_INLINE void finish_maxima(const std::uint32_t* folded, std::uint32_t* maxima
 
 #if LEEWAY_RAW_AVX512
 
-// Folds two vectors into one: lanes of `a` and `b` alternate, each the larger of two lanes.
+// Folds two vectors into one. Its lanes come from `a` and `b` in turn; each is the larger of two.
 HWY_INLINE __m512i paired_words(__m512i a, __m512i b) {
   return _mm512_max_epu32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
 }
@@ -114,8 +114,8 @@ HWY_INLINE __m512i maxima_of_4_blocks(const float* in) {
   return paired_longs(first, second);
 }
 
-// Transposes while it takes maxima, in registers: 16 vectors take 15 steps, each of two shuffles
-// and a maximum.
+// Writes the maxima of 16 blocks. It transposes while it takes maxima, in registers: 16 vectors
+// take 15 steps, each of two shuffles and a maximum.
 template <std::size_t block>
 HWY_INLINE void maxima_of_16_float_blocks(const float* in, std::uint32_t* maxima) {
   const __m512i lower =
@@ -125,7 +125,7 @@ HWY_INLINE void maxima_of_16_float_blocks(const float* in, std::uint32_t* maxima
   _mm512_storeu_si512(maxima, paired_quarters(lower, upper));
 }
 
-// The same for 16-bit lanes: lanes of `a` and `b` alternate, each the larger of two lanes.
+// As paired_words() for 16-bit lanes: they come from `a` and `b` in turn, each the larger of two.
 HWY_INLINE __m512i paired_shorts(__m512i a, __m512i b) {
   return _mm512_max_epu16(_mm512_unpacklo_epi16(a, b), _mm512_unpackhi_epi16(a, b));
 }
@@ -136,8 +136,8 @@ HWY_INLINE __m512i paired_short_fours(__m512i a, __m512i b) {
   return _mm512_max_epu16(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
 }
 
-// Where the steps below leave the maxima: block 2k in the first quarter, block 2k + 1 in the third.
-// The permutation moves block b's to the lower half of 32-bit lane b.
+// Returns the permutation that moves the maximum of block b to the lower half of 32-bit lane b. The
+// steps below leave block 2k's in the first quarter, and block 2k + 1's in the third.
 constexpr std::array<std::uint16_t, 32> short_maxima_places() {
   std::array<std::uint16_t, 32> places{};
   for (std::uint16_t b = 0; b < 16; ++b)
@@ -155,7 +155,7 @@ HWY_INLINE __m512i maxima_of_2_short_blocks(const T* in) {
                           _mm512_shuffle_i64x2(first, second, 0xEE));
 }
 
-// The same tree as for floats, with half as many steps.
+// As maxima_of_16_float_blocks(), with half as many steps.
 template <std::size_t block, typename T>
 HWY_INLINE void maxima_of_16_short_blocks(const T* in, std::uint32_t* maxima) {
   alignas(64) static constexpr std::array<std::uint16_t, 32> kPlaces = short_maxima_places();

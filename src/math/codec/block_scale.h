@@ -1,7 +1,7 @@
 // The scale rules, one block at a time. They turn a block's largest magnitude into the stored scale
 // and the factor on elements, and back. README.md, "Scales", has the reason of each rule.
-// Magnitudes are float bits without sign; IEEE arithmetic (float_mode.h). The functions are
-// constexpr, so that compilers for devices take them too (src/interop/device_codec).
+// Magnitudes are float bits without sign. The functions need IEEE arithmetic (float_mode.h). They
+// are constexpr, so that compilers for devices take them too (src/interop/device_codec).
 #pragma once
 
 #include <algorithm>
@@ -25,10 +25,11 @@ inline constexpr float kFloatMax = std::numeric_limits<float>::max();
 // where inverse + rest is 1/scale to 2^-46 and the inverse is rounded down. So an x halfway between
 // two codes stays halfway; with a rounded inverse alone it could move to either side.
 //
-// The rest is 0, so that only x * inverse counts, for powers of two; TransformerEngine's order of
-// operations; float32 scales of more than 16 significant bits (few elements lie on a tie of such a
-// scale, and for others the quotient's last bit decides nothing); and blocks above 2^120 or so,
-// whose rests are too small.
+// In these cases the rest is 0, so that only x * inverse is computed:
+// - the scale is a power of two, or follows TransformerEngine's order of operations;
+// - a float32 scale has more than 16 significant bits: few elements lie on a tie of such a scale,
+//   and for others the quotient's last bit decides nothing;
+// - the block is above 2^120 or so, where rests are too small.
 template <typename Stored>
 struct BlockScale {
   Stored stored{};
@@ -47,8 +48,9 @@ constexpr float inverse_below(float scale) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(inverse) - 1);
 }
 
-// float32 scales. The smallest is 2^-126, so that its inverse is finite; blocks far below it become
-// 0. If the division rounded down, the scale is rounded up: the largest magnitude must not clip.
+// Returns the scale of a block with a float32 scale. The smallest is 2^-126, so that its inverse is
+// finite; blocks far below it become 0. If the division rounded down, the scale is rounded up,
+// because the largest magnitude must not clip.
 constexpr BlockScale<float> float_scale(const Minifloat& element, std::uint32_t amax_bits,
                                         bool stochastic) {
   if (amax_bits >= kInfinityBits) return {std::numeric_limits<float>::quiet_NaN(), 0.0f};
@@ -106,20 +108,22 @@ inline constexpr float kFp4Sixth = 1.0f / 6.0f;
 inline constexpr float kNvfp4Range =
     448.0f * kFp4Largest;  // largest magnitude under a packet scale of 1
 
-// Below 2^(10 - 127) the inverse of the smallest block scale would overflow.
+// Least code of a packet's scale. Below 2^(10 - 127) the inverse of the smallest block scale would
+// overflow.
 inline constexpr int kNvfp4PacketCodeMin = 10;
 
-// Smallest power of two under which the packet's finite maximum does not clip; 0 for a packet of
-// zeros.
+// Returns the E8M0 code of the smallest power of two under which the packet's finite maximum does
+// not clip, or 0 for a packet of zeros.
 constexpr int nvfp4_packet_code(std::uint32_t amax_bits) {
   if (amax_bits == 0) return 0;
   const int code = ceil_scale_code(amax_bits, std::bit_cast<std::uint32_t>(kNvfp4Range));
   return code < kNvfp4PacketCodeMin ? kNvfp4PacketCodeMin : code;
 }
 
-// The E4M3 code for a block whose largest magnitude, in units of the packet scale, is `amax`:
-// nearest to amax/6 (the rounded sixth is so close that products on ties are exact), or the
-// smallest v with 6 v >= amax (exact in float), which stochastic rounding needs to be unbiased.
+// Returns the E4M3 code of a block's scale. `amax` is the block's largest magnitude in units of the
+// packet scale. The code is nearest to amax/6; the rounded sixth is so close that products on ties
+// are exact. With `round_up` it is the smallest v with 6 v >= amax (exact in float), which
+// stochastic rounding needs to be unbiased.
 constexpr int e4m3_scale_code(float amax, bool round_up) {
   const float sixth = amax * kFp4Sixth;
   int code = e4m3_nearest(sixth);

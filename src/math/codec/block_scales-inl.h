@@ -1,6 +1,6 @@
-// The second step of encoding: from largest magnitudes to stored scale bytes and the inverses
-// elements are multiplied by. The rules of block_scale.h, a vector of blocks at a time. Included
-// once for every instruction set.
+// The second step of encoding. It turns blocks' largest magnitudes into stored scale bytes and the
+// inverses by which elements are multiplied. The rules are those of block_scale.h, for a vector of
+// blocks at a time. Included once for every instruction set.
 #if defined(LEEWAY_CODEC_BLOCK_SCALES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LEEWAY_CODEC_BLOCK_SCALES_INL_H_
 #undef LEEWAY_CODEC_BLOCK_SCALES_INL_H_
@@ -77,7 +77,7 @@ HWY_INLINE FloatVec residuals(FloatVec inverses, FloatVec values) {
   return hn::NegMulAdd(inverses, values, hn::Set(Floats(), 1.0f));
 }
 
-// 1 / e4m3_values(code), rounded, or rounded down; 0 for code 0.
+// 1 / e4m3_values(code), rounded down or to nearest; 0 for code 0.
 template <bool down>
 HWY_INLINE FloatVec e4m3_inverses(WordVec code) {
 #if LEEWAY_RAW_AVX512
@@ -161,7 +161,8 @@ struct PowerOfTwoRule {
     exponent = static_cast<std::int32_t>(largest_bits >> 23) - 127;
     added = 0;
     if (rule == ScaleRule::even) added = 1u << (22 - element.mantissa_bits);
-    // With this, the sum carries into the exponent if the mantissa is above the largest element's.
+    // With this value, the sum carries into the exponent if the mantissa is above the largest
+    // element's.
     if (rule == ScaleRule::ceil) added = 0x7FFFFF - (largest_bits & 0x7FFFFF);
   }
   HWY_INLINE WordVec code(FloatVec amax) const {

@@ -1,8 +1,9 @@
-// Converts rounded elements to the bytes of codes. Four vectors of one element a lane become one of
-// an element a byte, then codes of 4 and 6 bits are packed. Included once for every instruction
-// set.
+// Converts rounded elements to the bytes of codes. Four vectors with one element a lane become one
+// vector with one element a byte. Codes of 4 and 6 bits are then packed. Included once for every
+// instruction set.
 //
-// Both packers have two steps. Each packer has its own order of bytes between them:
+// The packers here and in code_bytes_avx512-inl.h have the same two steps, but different orders of
+// bytes between the steps:
 //   codes<element, stochastic>(v0, v1, v2, v3, random)
 //       returns the codes of four vectors of scaled elements, a byte each. `random` is what draw()
 //       gave for these elements.
@@ -33,7 +34,7 @@ HWY_INLINE ByteVec twos_complement(ByteVec magnitudes, ByteVec signs) {
   return hn::BitCast(Bytes(), hn::Sub(hn::Xor(hn::BitCast(d, magnitudes), negative), negative));
 }
 
-// Adds signs. Both arguments have a byte an element; only bit 7 of `signs` counts.
+// Adds signs to codes. Both arguments have a byte an element; only bit 7 of `signs` is used.
 template <Minifloat element>
 HWY_INLINE ByteVec with_signs(ByteVec magnitudes, ByteVec signs) {
   if constexpr (element == kInteger8) return twos_complement(magnitudes, signs);
@@ -87,7 +88,7 @@ class Packer {
   }
 
  private:
-  // The code is in the upper byte (stochastic) or the lower byte of the lower 16 bits.
+  // The code is in the upper byte (stochastic) or the lower byte of each lane's lower 16 bits.
   template <Minifloat element, bool stochastic>
   static HWY_INLINE WordVec rounded(FloatVec v, const std::uint8_t* random) {
     if constexpr (!stochastic) return quanta_codes<element, 0>(v);
@@ -134,7 +135,7 @@ class Packer {
     hn::StoreU(hn::DemoteTo(d8, hn::BitCast(hn::RebindToSigned<Shorts>(), packed)), d8, to);
   }
 
-  // Packs fours of codes into three bytes, the first in the lowest bits.
+  // Packs each four codes into three bytes, the first in the lowest bits.
   static HWY_INLINE void store_sixes(ByteVec codes, std::uint8_t* to) {
     alignas(16) static constexpr std::uint8_t kThreeOfFour[16] = {
         0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 0x80, 0x80, 0x80, 0x80};

@@ -36,7 +36,7 @@ constexpr Shorts32 lower_half_indices() {
   }
   return from;
 }
-// Restore the order: elements 4q .. 4q + 3 of vector k are at place k of quarter q.
+// Indices that restore the order: elements 4q .. 4q + 3 of vector k are at place k of quarter q.
 constexpr Words16 four_vector_indices() {
   Words16 from{};
   for (std::uint32_t i = 0; i < 16; ++i) from[i] = i % 4 * 4 + i / 4;
@@ -132,7 +132,7 @@ class QuarterPacker {
     return _mm512_permutexvar_epi32(four_vectors_, v.raw);
   }
 
-  // Packs fours of codes into 24 bits, by multiplying and adding neighbours twice, then stores
+  // Packs each four codes into 24 bits, by multiplying and adding neighbours twice, then stores
   // three of every four bytes.
   static HWY_INLINE void store_sixes(__m512i codes, std::byte* to) {
     const __m512i pairs = _mm512_maddubs_epi16(codes, _mm512_set1_epi16(0x4001));  // c0 + 2^6 c1

@@ -40,7 +40,8 @@ struct ByteCodes {
     if constexpr (element.code_bits == 8) {
       const auto top = hn::ShiftLeft<8>(codes);
       if constexpr (element.mantissa_bits == 2) return top;
-      // The arithmetic shift copies the sign into the exponent's highest bit, which is to be 0.
+      // The arithmetic shift copies the sign into the exponent's highest bit, which must be 0 and
+      // is cleared.
       return hn::And(hn::BitCast(d, hn::ShiftRight<1>(hn::BitCast(ds, top))), hn::Set(d, 0xBFFF));
     } else {
       const auto magnitude =
@@ -144,8 +145,8 @@ struct NibbleCodes {
     }
   }
 
-  // For lane j of vector k: the byte that holds its code, in the upper half if the code is the
-  // byte's second.
+  // Returns, for lane j of vector k, the place of the byte that has its code at the bottom. The
+  // place is in the upper half if the code is the second of its byte.
   static constexpr std::array<std::array<std::uint32_t, 16>, 4> places() {
     std::array<std::array<std::uint32_t, 16>, 4> places{};
     for (std::uint32_t code = 0; code < 64; ++code)
@@ -335,7 +336,7 @@ struct TableCodes {
                                     _mm512_load_si512(table.data() + 64));
   }
 
-  // The look-ups use only the lowest 6 or 7 bits.
+  // Returns a code in each byte, by quarters. The look-ups use only the lowest 6 or 7 bits.
   static HWY_INLINE __m512i by_quarters(const std::byte* codes) {
     if constexpr (element.code_bits == 8) {
       const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);

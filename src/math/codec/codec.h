@@ -95,8 +95,8 @@ Format format_of(const CodecOptions& options, DataType dtype, Purpose purpose = 
 // the same values in float32 are. (Except that a format that equals the tensor's type keeps
 // signalling NaN.)
 
-// These take elements as they lie in a tensor of the format's type, aligned for it. Decoded values
-// are rounded to that type.
+// The next two take elements as they lie in a tensor of the format's type, aligned for it. Decoded
+// values are rounded to that type.
 void encode_elements(const Format& format, ByteSpan in, const Place& place, MutableByteSpan out);
 void decode_elements(const Format& format, ByteSpan in, const Place& place, MutableByteSpan out);
 

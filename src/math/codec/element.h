@@ -47,7 +47,7 @@ constexpr float float_from_half(Half value) {
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(subnormal));
 }
 
-// Round to nearest, ties to even, subnormals included; overflow and NaN as for half.
+// Rounds to nearest, ties to even, subnormals included; overflow and NaN as for half.
 constexpr BFloat16 bfloat16_from_float(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   if ((bits & 0x7FFFFFFF) > 0x7F800000) return {static_cast<std::uint16_t>(bits >> 16 | 0x40)};

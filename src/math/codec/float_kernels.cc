@@ -1,6 +1,6 @@
-// One loop per operation over a description of the element (Fp32, Fp16, Bf16), which says how a
-// vector of them and how a single one is read and written. The tail is done by the scalar
-// definition.
+// Each operation is one loop over a description of the element (Fp32, Fp16, Bf16). The description
+// says how a vector of elements and how a single element is read and written. The scalar definition
+// handles the tail.
 #include "codec/float_kernels.h"
 
 #include <array>
@@ -39,7 +39,7 @@ HWY_INLINE hn::Vec<Floats> float_of(hn::Vec<Words> v) {
   return hn::BitCast(Floats(), v);
 }
 
-// Values are below 2^16, so that the saturation of DemoteTo never acts.
+// Requires values below 2^16, so that the saturation of DemoteTo never acts.
 HWY_INLINE void store_half_words(hn::Vec<Words> v, std::byte* to) {
   store_unaligned(HalfWords(), hn::DemoteTo(HalfWords(), hn::BitCast(Integers(), v)), to);
 }
@@ -113,9 +113,10 @@ struct Bf16 {
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
 
-// Encodes 32 elements at once: the upper half of a float's bits is rounded up if the lower half is
-// above its middle, or at it under an odd upper half. Stops before the first group that has a NaN
-// or infinity, which this would not encode. Returns the number of elements encoded.
+// Encodes 32 elements at once. The upper half of a float's bits is rounded up if the lower half is
+// above its middle, or is at its middle and the upper half is odd. Stops before the first group
+// that has a NaN or infinity, which this rule would not encode. Returns the number of elements
+// encoded.
 std::size_t encode_whole_vectors(Bf16, const float* in, std::size_t count, std::byte* out) {
   constexpr std::size_t kGroup = 256;
   alignas(64) static constexpr std::array<std::uint16_t, 32> kUpper = [] {

@@ -29,11 +29,11 @@ HWY_INLINE FloatVec clamped_magnitude(FloatVec v) {
 // The lower 16 bits of each lane get the value's magnitude code, followed by `fraction_bits` bits
 // of the fraction beyond it. The upper 16 bits are arbitrary, and so are lanes of NaN. Saturates.
 //
-// The processor rounds: adding a suitable power of two makes the sum's last bit worth one quantum
-// of the value's binade (or that fraction of one). So the sum's lowest bits count quanta, rounded
-// to nearest, ties to even. Each binade above the smallest adds 2^mantissa_bits to the code; the
-// constant that this needs is put into the power's mantissa, modulo 2^16. The constant is even, so
-// ties stay ties.
+// The processor rounds. A suitable power of two is added, so that the sum's last bit is worth one
+// quantum of the value's binade, or 2^-fraction_bits of a quantum. The sum's lowest bits are then
+// the number of quanta, rounded to nearest, ties to even. Each binade above the smallest adds
+// 2^mantissa_bits to the code; the constant that this needs is put into the power's mantissa,
+// modulo 2^16. The constant is even, so ties stay ties.
 template <Minifloat element, int fraction_bits>
 HWY_INLINE WordVec quanta_codes(FloatVec v) {
   constexpr int kMantissaBits = element.mantissa_bits + fraction_bits;

@@ -109,8 +109,8 @@ constexpr int encode_stochastic(const Minifloat& format, float value, std::uint8
   return internal::with_sign(format, value, (quanta.binades << format.mantissa_bits) + rounded);
 }
 
-// Takes any code of code_bits bits. E4M3's S.1111.111 is NaN; E5M2's exponent 31 holds infinities
-// and NaN.
+// Returns the value of any code of code_bits bits. E4M3's S.1111.111 is NaN; E5M2's exponent 31
+// holds infinities and NaN.
 constexpr float decode(const Minifloat& format, int code) {
   const int sign_bit = 1 << (format.code_bits - 1);
   const int magnitude = code & (sign_bit - 1);

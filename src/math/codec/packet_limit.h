@@ -15,7 +15,7 @@
 
 namespace leeway::codec {
 
-// Returns the largest magnitude, as float bits. It is that of a NaN if there is one.
+// Returns the largest magnitude, as float bits. A NaN's bits exceed those of every number.
 inline std::uint32_t largest_magnitude(std::span<const float> values) {
   std::uint32_t largest = 0;
   for (const float value : values)

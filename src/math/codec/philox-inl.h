@@ -46,9 +46,9 @@ HWY_INLINE void random_counters(const Place& place, std::uint32_t tag, std::uint
   c3 = hn::Set(d, std::uint64_t{place.source});
 }
 
-// Draws 16 bytes for each of `blocks` blocks of 16 elements, the first of which has index `first`
-// in the tensor. `tag` is stream_tag() of their purpose. `blocks` is a multiple of the blocks in a
-// vector, which is at most 8.
+// Draws 16 bytes for each of `blocks` blocks of 16 elements. The first block has index `first` in
+// the tensor. `tag` is stream_tag() of their purpose. `blocks` is a multiple of the number of
+// blocks in a vector, at most 8.
 template <int rounds = 10>
 HWY_INLINE void random_blocks(const Place& place, std::uint32_t tag, std::uint64_t first,
                               std::size_t blocks, std::uint8_t* out) {

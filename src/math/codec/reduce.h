@@ -1,9 +1,9 @@
 // Reductions of tensors of every element type, as the exact collectives define them.
 //
-// float32 and float64 compute in their own type, float16, bfloat16 and FP8 in float32 with one
-// rounding at the end, integers wrap modulo 2^n, booleans are true where their byte is not 0. min
-// and max leave NaNs out, as fminf() does and NCCL's kernels do: a result is NaN only where all
-// inputs are. Inputs may lie at any address.
+// float32 and float64 compute in their own type; float16, bfloat16 and FP8 in float32 with one
+// rounding at the end; integers wrap modulo 2^n; booleans are true where their byte is not 0. min
+// and max leave NaNs out, as fminf() and NCCL's kernels do: a result is NaN only where all inputs
+// are. Inputs may lie at any address.
 #pragma once
 
 #include <span>
@@ -13,8 +13,8 @@
 
 namespace leeway::codec {
 
-// Returns whether the reduction is defined for elements of this type (ReduceOp names those for
-// which it is not).
+// Returns whether the reduction is defined for elements of this type. ReduceOp's documentation
+// names the types for which it is not.
 bool is_defined(ReduceOp op, DataType dtype);
 
 // out = ((x0 op x1) op x2) ..., element by element; avg divides the sum by the number of inputs;
@@ -27,8 +27,8 @@ void reduce(ReduceOp op, DataType dtype, std::span<const std::byte* const> input
 // (CollectiveOptions::factor).
 bool is_factor(const Scalar& factor, DataType dtype);
 
-// out = factor * in, rounded to the type once; integers wrap. Equal sizes; out may be exactly the
-// same memory as in. is_factor(factor, dtype).
+// out = factor * in, rounded to the type once; integers wrap. `in` and `out` have equal sizes, and
+// may be exactly the same memory. Requires is_factor(factor, dtype).
 void multiply(DataType dtype, const Scalar& factor, ByteSpan in, MutableByteSpan out);
 
 // The lossy sum of tensors that travel as they are: out = ((s0*x0 + s1*x1) + ...) for floating

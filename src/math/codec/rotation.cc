@@ -31,7 +31,7 @@ namespace {
 
 constexpr std::size_t kSignElements = 32;  // elements whose signs are in one word
 
-// `yes` in the lanes whose bit is set in `bits`, counted from the lowest, else `no`.
+// Returns `yes` in the lanes whose bit is set in `bits`, counted from the lowest, else `no`.
 HWY_INLINE FloatVec by_bit(std::uint32_t bits, float yes, float no) {
   const Floats d;
   const auto own = hn::Shl(word(1), hn::Iota(Words(), 0));
@@ -60,7 +60,8 @@ HWY_INLINE FloatVec transform_lanes(FloatVec v) {
   return v;
 }
 
-// Butterflies of one stride, a with b and c with d, then of twice that, a with c and b with d.
+// Butterflies of one stride, a with b and c with d, then of twice that stride, a with c and b with
+// d.
 HWY_INLINE void transform_four(FloatVec& a, FloatVec& b, FloatVec& c, FloatVec& d) {
   const auto ab_sum = hn::Add(a, b);
   const auto ab_difference = hn::Sub(a, b);

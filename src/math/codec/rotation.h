@@ -33,7 +33,7 @@ constexpr float rotation_factor(std::size_t length) {
 
 // Rotates in place. place.first_element is a multiple of 32. place.source does not matter, so that
 // contributions of all ranks share one rotation. unrotate(rotate(x)) equals x but for rounding. If
-// an element is not finite, its whole block becomes so.
+// an element is not finite, its whole block becomes not finite.
 void rotate(const Place& place, std::span<float> values);
 void unrotate(const Place& place, std::span<float> values);
 

@@ -17,7 +17,7 @@ namespace leeway::codec {
 // The caller checks lengths and sets the floating-point mode (float_mode.h).
 void encode_scaled(const Format& format, std::span<const float> in, const Place& place,
                    std::byte* out);
-// The same bytes as of the elements converted to float32.
+// Writes the bytes that the elements converted to float32 would give.
 void encode_scaled(const Format& format, std::span<const Half> in, const Place& place,
                    std::byte* out);
 void encode_scaled(const Format& format, std::span<const BFloat16> in, const Place& place,
@@ -30,7 +30,7 @@ void assign_scaled(const Format& format, const std::byte* in, float scale,
 namespace scalar {
 void encode_scaled(const Format& format, std::span<const float> in, const Place& place,
                    std::byte* out);
-// The same bytes as of the elements converted to float32.
+// Writes the bytes that the elements converted to float32 would give.
 void encode_scaled(const Format& format, std::span<const Half> in, const Place& place,
                    std::byte* out);
 void encode_scaled(const Format& format, std::span<const BFloat16> in, const Place& place,

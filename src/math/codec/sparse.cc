@@ -30,8 +30,8 @@ namespace {
 constexpr std::size_t kWordElements = 32;  // elements of one word of the bitmap
 constexpr std::size_t kScaleBytes = sizeof(float);
 
-// The kept elements of a packet. For each of them, in order, the value to be sent and the random
-// byte of its rounding.
+// The kept elements of a packet. `sent` and `random` have, for each of them in order, the value to
+// be sent and the random byte of its rounding.
 struct Selection {
   std::array<std::uint32_t, kPacketElementsMax / kWordElements> bitmap;
   std::array<float, kPacketElementsMax> sent;
@@ -163,7 +163,7 @@ void write_blocks(const Format& format, const Selection& selection, std::size_t 
   }
 }
 
-// Adds factor * value to `sum` for the kept elements of a block, of which the packet's last may be
+// Adds factor * value to `sum` for the kept elements of a block. The packet's last block may be
 // short. Ignores bits of the bitmap past the last code or past the packet's end.
 void accumulate_block(const Format& format, const std::byte* in, float factor,
                       std::span<float> sum) {

@@ -1,5 +1,5 @@
 // fp16 and bf16 by stochastic rounding: 16 random bits an element. Infinities and NaN are encoded
-// as by rounding to nearest. Values that this keeps finite stay finite.
+// as by rounding to nearest. Values that rounding to nearest keeps finite stay finite.
 #pragma once
 
 #include <bit>
@@ -45,8 +45,8 @@ constexpr std::uint16_t round_stochastically(const Minifloat& format, float valu
 
 // One element: the definition, which the vector kernels must match byte for byte. Over a uniform
 // random word the mean is within 2^-17 quantum of the value; representable values stay as they are.
-// A value above the largest finite one rounds to nearest, because it could otherwise become
-// infinity although it is only just above.
+// A value above the largest finite value rounds to nearest. Otherwise even a value only just above
+// could become infinity.
 constexpr Half half_from_float(float value, std::uint16_t random) {
   if (internal::magnitude_bits(value) > internal::kHalfMax) return half_from_float(value);
   constexpr Minifloat kFormat = internal::kHalf;  // a copy, as in block_scale.h

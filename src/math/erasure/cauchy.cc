@@ -31,8 +31,8 @@ const internal::ProductKernel& kernel() {
   return fastest;
 }
 
-// The kernel's tables for every coefficient, row after row, made once: with ISA-L, making those of
-// four rows in each encode() took 20 % of its time.
+// The kernel's tables for every coefficient, row after row. They are made once, because with ISA-L
+// making the tables of four rows took 20 % of each encode().
 class ProductTables {
  public:
   ProductTables() : bytes_(place(limits::kCodeParitiesMax)) {
@@ -75,8 +75,8 @@ void encode(std::span<const ByteSpan> packets, std::uint32_t row,
   std::array<const unsigned char*, limits::kCodePackets> sources;
   std::array<unsigned char*, kRowsMax> targets;
   for (const ByteSpan packet : packets) prefetch(packet.data(), packet.size());
-  // Sums bytes begin .. end of the first `count` packets. The last packet, which may be short, is
-  // left out behind its end.
+  // Sums bytes begin .. end of the first `count` packets. The last packet may be short; for bytes
+  // behind its end, `count` leaves it out.
   const auto sum = [&](std::size_t count, std::size_t begin, std::size_t end) {
     if (begin == end) return;
     for (std::size_t r = 0; r < out.size(); ++r) {
@@ -133,9 +133,10 @@ void Recovery::make_matrix(std::size_t packets, std::span<const std::uint8_t> ro
     if (rows[i] != kPresent) missing_at_[missing_++] = static_cast<std::uint8_t>(i);
   }
   invert(rows);
-  // A parity minus its terms of present packets is the Cauchy matrix times the missing packets. So
-  // the missing packets are the inverse times (parities + these terms), as plus is minus in
-  // GF(2^8). kernel().sum() also multiplies these matrices, with rows in place of packets.
+  // The missing packets times the Cauchy matrix are the parities minus what present packets added
+  // to them. So the missing packets are the inverse matrix times (parities + what present packets
+  // added), because minus is plus in GF(2^8). kernel().sum() also multiplies these matrices, with
+  // rows in place of packets.
   std::array<const unsigned char*, kRows> sources;
   std::array<unsigned char*, kRows> targets;
   for (std::size_t a = 0; a < missing_; ++a) {
@@ -192,8 +193,8 @@ void Recovery::run(std::span<const MutableByteSpan> packets, std::span<const std
   }
 }
 
-// The number of losses is taken as binomial, or with bursts as negative binomial of the same mean
-// and the given dispersion.
+// The number of losses is taken to have a binomial distribution. With bursts it has a negative
+// binomial distribution of the same mean and the given dispersion.
 double shortfall(std::uint32_t packets, std::uint32_t parities, double loss, double dispersion) {
   if (loss <= 0.0) return 0.0;
   loss = std::min(loss, 0.99);

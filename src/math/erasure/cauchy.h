@@ -1,9 +1,10 @@
 // Erasure code over up to 128 packets: a systematic Cauchy code over GF(2^8). Parity of row r is
 // the sum over packets i of 1 / ((128 + r) ^ i) times packet i, byte by byte (polynomial 0x11D).
-// Any missing packets follow from as many parities of any rows: every square part of a Cauchy
-// matrix can be inverted (Bloemer et al. 1995).
+// Any missing packets can be computed from as many parities of any rows, because every square part
+// of a Cauchy matrix can be inverted (Bloemer et al. 1995).
 //
-// Packets are as long as the first; only the last may be shorter, and counts as if zeros followed.
+// All packets are as long as the first, except the last one. A shorter last packet is treated as if
+// zeros followed it.
 #pragma once
 
 #include <array>
@@ -44,9 +45,9 @@ class Recovery {
   std::size_t missing_ = 0;
   std::array<std::uint8_t, kRows> missing_at_;
   std::array<std::uint8_t, kRows * kRows> inverse_;
-  // Coefficients of the present packets in the parities.
+  // Coefficients by which present packets enter the parities.
   std::array<std::uint8_t, kRows * kPackets> seen_;
-  std::array<std::uint8_t, kRows * kPackets> matrix_;  // missing packets from all places
+  std::array<std::uint8_t, kRows * kPackets> matrix_;  // coefficients that give missing packets
   std::array<std::uint8_t, internal::kTableBytesMax * kRows * kPackets> tables_;
 };
 

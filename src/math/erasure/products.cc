@@ -30,8 +30,8 @@ void sum_isal(std::size_t bytes, const unsigned char* tables,
 
 #if defined(__x86_64__)
 
-// Multiplication by a coefficient is linear in the bits of a byte. GFNI takes it as a matrix: byte
-// 7 - b selects the bits of the factor that make bit b of the product.
+// Multiplication by a coefficient is linear in the bits of a byte. GFNI expects it as a bit matrix,
+// of which byte 7 - b selects the bits of the factor that make bit b of the product.
 using BitMatrix = std::uint64_t;
 
 constexpr std::array<BitMatrix, 256> bit_matrices() {
@@ -56,7 +56,7 @@ void make_gfni_tables(std::span<const std::uint8_t> coefficients, unsigned char*
 
 #define LEEWAY_GFNI __attribute__((target("gfni,avx512f,avx512bw")))
 
-// The sums of kTargets targets stay in registers while the sources pass.
+// Sums for kTargets targets in one walk over the sources, during which the sums stay in registers.
 template <std::size_t kTargets>
 LEEWAY_GFNI void sum_targets(std::size_t bytes, const unsigned char* tables,
                              std::span<const unsigned char* const> sources,

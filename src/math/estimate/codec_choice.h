@@ -35,8 +35,8 @@ double predicted_relative_error(Codec codec, double sigma_log2);
 double allowed_quantisation_variance(const ChoiceInputs& inputs);
 
 // Takes the lowest level that has a format within the allowed variance. If several formats of that
-// level are, it takes the one with the least relative error. Returns bf16 if there is none, or if
-// an input is not finite. A smaller gradient never gets fewer bits.
+// level are within it, takes the one with the least relative error. Returns bf16 if there is none,
+// or if an input is not finite. A smaller gradient never gets fewer bits.
 CodecOptions choose_codec(const ChoiceInputs& inputs);
 
 }  // namespace leeway::estimate

@@ -11,8 +11,8 @@
 
 namespace leeway::estimate {
 
-// Standard deviations of log2|x|. Errors between them are interpolated in dB; beyond them those of
-// the nearest end hold.
+// Standard deviations of log2|x|. Errors between them are interpolated in dB. Beyond them, the
+// errors of the nearest end are used.
 inline constexpr std::array kErrorSpreads = {0.25, 0.5, 0.75, 1.0, 1.5, 2.0,
                                              2.5,  3.0, 4.0,  5.0, 6.0};
 
@@ -20,8 +20,8 @@ using ErrorsBySpread = std::array<double, kErrorSpreads.size()>;
 
 struct CodecErrors {
   Codec codec;
-  // 10 log10 of (noise power / signal power), the median over packets of 2048 elements: at large
-  // spreads a mean would be that of the one packet that holds the largest element.
+  // 10 log10 of (noise power / signal power), the median over packets of 2048 elements. At large
+  // spreads, a mean would depend only on the one packet that has the largest element.
   ErrorsBySpread power_db;
   // 10 log10 of mean |Q(x) - x| / |x|.
   ErrorsBySpread relative_db;

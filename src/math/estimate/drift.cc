@@ -9,8 +9,9 @@ double DriftFactors::of(double step_variance, double step_mean_square) const {
   return from_variance + from_mean;
 }
 
-// With ages A and B, a pair is |A-B| steps apart, and a copy is A steps behind the owner. Variance
-// has the mean of these as its factor; the squared mean step has their mean square.
+// With ages A and B, a pair is |A-B| steps apart, and a copy is A steps behind the owner. The
+// factor of the variance is the mean of this number of steps. The factor of the squared mean step
+// is its mean square.
 DriftModel independent_drift(double p) {
   const double q = 1.0 - p;
   return {.differ = 2.0 * p / (1.0 + p),

@@ -28,7 +28,7 @@ struct DriftMeasurement {
 class DriftMeter {
  public:
   // `positions`: elements whose steps are followed. `window` >= 2: consecutive steps over which a
-  // position's mean step counts as constant.
+  // position's mean step is taken as constant.
   DriftMeter(std::size_t positions, std::uint32_t window);
 
   // Adds the values of one element on all ranks after a broadcast. Pairs need at least two ranks
@@ -53,7 +53,7 @@ class DriftMeter {
   DriftMeasurement result() const;
 
  private:
-  // A running average; every value counts the same.
+  // A running average, in which every value has the same weight.
   struct Mean {
     double sum = 0.0;
     std::uint64_t count = 0;

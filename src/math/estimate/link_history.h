@@ -1,6 +1,6 @@
 // Delivery rates of the links into one rank, learnt from earlier operations and smoothed over about
 // ten of them. Estimators use these rates where the counts of the present operation say nothing.
-// Each link has two: one for packets, one for whole short flows.
+// Each link has two rates: one for packets, one for whole short flows.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace leeway::estimate {
 
-// Flows of fewer packets than this are short. Chance or a burst may lose all of a short flow; a
-// longer flow of which nothing arrived comes from a rank that is late, or over a link that is down.
+// Flows of fewer packets than this are short. Chance or a burst may lose all of a short flow. If
+// all of a longer flow is lost, the sender is late, or the link is down.
 inline constexpr std::uint32_t kShortFlowPackets = 64;
 
 class LinkHistory {
@@ -25,8 +25,8 @@ class LinkHistory {
   // Fraction of packets that arrived in first passes.
   double delivery_rate(Rank rank) const { return links_[rank].delivery; }
 
-  // Fraction of the short flows of about this length of which any packet arrived in time; 1 for
-  // longer flows.
+  // Fraction of the short flows of about `packets` packets from which at least one packet arrived
+  // in time; 1 for longer flows.
   double heard_rate(Rank rank, std::uint32_t packets) const {
     return is_short(packets) ? links_[rank].heard[length_class(packets)] : 1.0;
   }

@@ -18,8 +18,9 @@ constexpr std::uint32_t kMagnitudeMask = 0x7FFFFFFF;
 constexpr std::uint32_t kInfinityBits = 0x7F800000;
 constexpr int kFractionBits = 52;  // fraction bits of a double
 
-// The magnitude as a double, in which every nonzero float is normal, subnormal ones included. It is
-// made of integers, because a processor told to flush subnormals would read them as zero.
+// Returns the magnitude as a double, in which every nonzero float is normal, also a subnormal
+// float. The double is made of integers, because a processor told to flush subnormals would read
+// them as zero.
 double widened(std::uint32_t magnitude) {
   if (magnitude < 0x800000) return static_cast<double>(magnitude) * 0x1p-149;
   constexpr std::uint64_t kRebias = std::uint64_t{1023 - 127} << kFractionBits;

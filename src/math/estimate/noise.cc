@@ -9,8 +9,8 @@
 namespace leeway::estimate {
 namespace {
 
-// Least separation (see estimate_noise()) at which gradient and dispersion can be told apart. It
-// divides the measured difference, and so amplifies its error by at most 64.
+// Least separation (see estimate_noise()) at which gradient and dispersion can be told apart. The
+// measured difference is divided by the separation, so its error is amplified by at most 64.
 constexpr double kSeparationMin = 1.0 / 64.0;
 
 // Returns sqrt(signal / noise); infinite without noise.
@@ -113,9 +113,9 @@ NoiseEstimate NoiseAverage::estimate() const {
           .gradient_error = gradient_error(gradient)};
 }
 
-// Standard error of a weighted mean. The mean's variance is `share` times that of one step, share =
-// sum w^2 / (sum w)^2. The steps' mean squared distance to the mean (`apart`) is on average 1 -
-// share times the variance of one step.
+// Returns the standard error of a weighted mean. The mean's variance is share = sum w^2 / (sum w)^2
+// times the variance of one step. The steps' mean squared distance to the mean (`apart`) is on
+// average 1 - share times the variance of one step.
 double NoiseAverage::gradient_error(double gradient) const {
   const double share = squared_weight_ / (weight_ * weight_);
   if (!(share < 1.0)) return 0.0;

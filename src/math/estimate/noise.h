@@ -34,7 +34,8 @@ struct NoiseStatistics {
   // Mean square of the result as its owner formed it, through loss and quantisation of the reduce
   // half, before the spread half encodes it.
   double result_mean_square = 0.0;
-  // Mean square of g_i before it is encoded; the mean over ranks, or one rank's.
+  // Mean square of g_i, rank i's contribution before it is encoded; the mean over ranks, or one
+  // rank's.
   double contribution_mean_square = 0.0;
   // Mean of (g_i - c)^2 for an external control variate c.
   double control_mean_square = 0.0;
@@ -47,13 +48,13 @@ struct NoiseStatistics {
   WeightMoments weights;
   WeightMoments measured_weights;
   // Set for zero_fill, which does not make up for missing contributions, so that its result is the
-  // mean times `gain`. Noise is then the distance to that; otherwise it is the distance to the
-  // mean.
+  // mean times `gain`. Noise is then the distance to gain * mean; otherwise it is the distance to
+  // the mean.
   bool shrinks = false;
 };
 
 // All values are per element. Except `gain` they are linear in the measured means and unbiased, so
-// those of single steps can be negative and should be averaged over steps.
+// values of single steps can be negative and should be averaged over steps.
 struct NoiseEstimate {
   double gradient_mean_square = 0.0;   // of the exact gradient; negative if noise dominates
   double dispersion = 0.0;             // S2: variance of one rank's contribution around it
@@ -66,17 +67,18 @@ struct NoiseEstimate {
   double gradient_error = 0.0;
 
   double variance() const { return quantisation_variance + loss_variance; }
-  // Returns the rms of the gradient's part of the result over that of the noise (the contributions'
-  // own spread is no noise). Infinite without noise. 0 if the gradient is lost in noise or a value
-  // is NaN. Never NaN.
+  // Returns the rms of the gradient's part of the result over the rms of the noise (the
+  // contributions' own spread is no noise). Infinite without noise. 0 if the gradient is lost in
+  // noise or a value is NaN. Never NaN.
   double ratio() const;
   // The ratio if the true gradient is two standard errors above the estimate. Where ratio() is 0,
-  // this tells a gradient that is lost in noise from one that was measured too coarsely.
+  // this ratio tells a gradient that is lost in noise from a gradient that was measured too
+  // coarsely.
   double ratio_at_most() const;
   // The fraction of a step's progress that this noise costs, for an average over `ranks`
   // contributions. Their own spread B = dispersion / ranks slows progress, too, and is always
-  // there. So (G + B) / (G + B + variance()) of the progress is left. 0 to 1; 1/4 at the critical
-  // ratio if B = 0.
+  // there. So with G = gradient_mean_square, (G + B) / (G + B + variance()) of the progress is
+  // left. 0 to 1; 1/4 at the critical ratio if B = 0.
   double progress_lost(std::uint32_t ranks) const;
 };
 
@@ -95,7 +97,7 @@ std::optional<NoiseEstimate> estimate_noise(const NoiseStatistics& statistics);
 // ratio of noisy values is biased.
 class NoiseAverage {
  public:
-  // `memory` >= 1: steps after which a value counts 1/e.
+  // `memory` >= 1: number of steps after which a value's weight has fallen to 1/e.
   explicit NoiseAverage(double memory = 16.0);
 
   // Adds a step. Steps without an estimate are left out, as are those with a value that is not

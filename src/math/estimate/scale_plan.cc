@@ -66,8 +66,8 @@ ScalePlan::ScalePlan(const Inputs& inputs)
   take_link_scales();
 }
 
-// Fills in unknown weights. For a sum all are 1. For an average, unknown ones get the mean of the
-// known.
+// Fills in unknown weights. For a sum all weights are 1. For an average, unknown weights get the
+// mean of the known ones.
 void ScalePlan::take_weights(ReduceOp op) {
   double known = 0.0;
   std::size_t known_count = 0;
@@ -166,8 +166,8 @@ bool ScalePlan::virtually_lost(std::span<const std::uint64_t> mask,
          virtual_loss(mask);
 }
 
-// Returns the loss rate of all packets but this one. Including it would tie the owner's part in a
-// packet to the other contributions there, which would bias the weights by order 1/n.
+// Returns the loss rate of all packets but this one. Including this packet would tie the owner's
+// part in it to the other contributions there, which would bias the weights by order 1/n.
 double ScalePlan::virtual_loss(std::span<const std::uint64_t> mask) const {
   double sent = 0.0;
   double arrived = 0.0;
@@ -202,8 +202,8 @@ void ScalePlan::spread_evenly(std::span<const std::uint64_t> mask, double scale,
   for_each_rank(mask, [&](std::size_t rank) { out[rank] = has_units(rank) ? rounded : 0.0f; });
 }
 
-// The owner has exactly its share c_o/C. The others that are present stand for all others. If the
-// owner's contribution is missing, they also stand for it.
+// The owner has exactly its share c_o/C. The other ranks that are present stand for all other
+// ranks. If the owner's contribution is missing, they also stand for it.
 void ScalePlan::stratify(std::span<const std::uint64_t> mask, std::span<float> out) const {
   double others = 0.0;
   for_each_rank(mask,

@@ -34,7 +34,7 @@ struct LinkTally {
   // Probability that a packet of this link arrives, from earlier operations, 0 .. 1.
   // symmetric_ratio uses it when n_i == 1, where the counts of this operation say nothing.
   double prior_rate = 1.0;
-  // Probability that any packet of such a short flow arrives before the owner settles, from earlier
+  // Probability that any packet of a flow this short arrives before the owner settles, from earlier
   // operations. horvitz_thompson and augmented divide by it. 1 unless deadlines cut whole flows.
   double heard_rate = 1.0;
 };
@@ -64,7 +64,7 @@ struct WeightMoments {
 };
 
 // Least heard rate that is used: a rank that was silent for long weighs at most twice its share
-// when it returns. The price is a bias on links of which most flows are cut.
+// when it returns. The price is a bias on links whose flows are mostly cut.
 inline constexpr double kHeardRateMin = 0.5;
 
 // The scales of one operation on one owner. Build it when the operation's counts are final, then
@@ -86,23 +86,23 @@ class ScalePlan {
   explicit ScalePlan(const Inputs& inputs);
 
   // Scales for a complete packet in an operation without any loss: 1/sum c (avg) or 1 (sum) for
-  // every rank with units, whatever the estimator. Not if estimated_rates(): dividing by an
-  // estimated rate is unbiased only if complete packets are divided, too.
+  // every rank with units, whatever the estimator. Do not use them if estimated_rates(): dividing
+  // by an estimated rate is unbiased only if complete packets are divided, too.
   BlockScales complete_scales(std::span<float> out) const;
 
   // Returns whether the scales depend on rates of earlier operations, even if nothing is lost in
-  // this.
+  // this operation.
   bool estimated_rates() const;
 
-  // Scales for a packet whose contributions are the set bits of `mask` (bit i of word i/64; the
-  // owner's is not set only if its own contribution may not be summed). `block_index` is the
+  // Scales for a packet whose contributions are the set bits of `mask` (bit i of word i/64). The
+  // owner's bit is clear only if its own contribution may not be summed. `block_index` is the
   // packet's number in the shard. Ranks that are absent or have no units get exactly 0, so do not
   // read their values.
   BlockScales scales(std::span<const std::uint64_t> mask, std::uint32_t block_index,
                      std::span<float> out) const;
 
-  // Weight moments of one packet: with these scales and this control variate, and for a complete
-  // packet (exact, whatever the rounding of its scales).
+  // moments() returns the weight moments of one packet with these scales and this control variate.
+  // complete_moments() has those of a complete packet, exact whatever the rounding of its scales.
   WeightMoments moments(std::span<const float> scales, float control) const;
   WeightMoments complete_moments() const;
 

@@ -69,8 +69,9 @@ class PacketCursor {
   };
 
   PacketCursor() = default;
-  // With a queue, packets of its chunks are available. Without one, packets of chunks set in
-  // `ready` are; if that is null, all are. Queue and `ready` must outlive the cursor.
+  // With a queue, packets of its chunks are available. Without a queue, packets of the chunks set
+  // in `ready` are available, or all packets if `ready` is null. Queue and `ready` must outlive the
+  // cursor.
   PacketCursor(const PacketGrid& grid, Keys keys, const ChunkQueue* queue,
                const Bitmap* ready = nullptr);
 

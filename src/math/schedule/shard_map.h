@@ -72,7 +72,7 @@ class ShardMap {
     return block_ == 0 ? (*this)[rank].offset : block_ * rank / kAlign * kAlign + kAlign * rank;
   }
 
-  // Returns the position() of the shard that follows one of `count` elements at `position`, for
+  // Returns the position() of the shard behind a shard of `count` elements at `position`, for
   // uneven(). It depends only on lengths of shards, which all ranks know.
   static std::size_t position_behind(std::size_t position, std::size_t count) {
     return position + (count + kAlign - 1) / kAlign * kAlign;
@@ -85,8 +85,8 @@ class ShardMap {
  private:
   ShardMap(std::size_t count, Rank owner) : count_(count), owner_(owner) {}
 
-  // Makes `owners` shards. Rank `first` has the first one, and the ranks behind it the others,
-  // cyclically.
+  // Makes `owners` shards. Rank `first` owns the first shard, and the following ranks own the next
+  // shards, cyclically.
   static ShardMap among(std::size_t count, int size, std::size_t owners, Rank first) {
     const std::size_t blocks = (count + kAlign - 1) / kAlign;
     ShardMap map(count, kNoRank);

@@ -6,12 +6,13 @@
 namespace leeway::driving {
 namespace {
 
-// A channel that is destroyed while operations run lets them end for kPatienceTimeouts time-outs of
-// the slowest link.
+// A channel that is destroyed while operations run gives them kPatienceTimeouts time-outs of the
+// slowest link to end.
 constexpr int kPatienceTimeouts = 64;
 
-// A channel that ends tells peers the size of datagrams once a time-out of the slowest link. It
-// stops after kTellTimeouts time-outs or kTellMax, because a peer that has left does not answer.
+// A channel that ends sends peers the agreed size of datagrams, once per time-out of the slowest
+// link. It stops after kTellTimeouts time-outs or kTellMax, because a peer that has left does not
+// answer.
 constexpr int kTellTimeouts = 8;
 constexpr Duration kTellMax = std::chrono::seconds(1);
 
@@ -19,7 +20,7 @@ constexpr Duration kTellMax = std::chrono::seconds(1);
 // dropped.
 constexpr Duration kAbortPatience = std::chrono::milliseconds(50);
 
-// How long abort() then waits for a device that still reads trains.
+// How long abort() waits after that for a device that still reads trains.
 constexpr Duration kDevicePatience = std::chrono::seconds(1);
 
 }  // namespace
@@ -170,7 +171,7 @@ void Channel::note(const Status& status, Rank about) {
   if (status.ok() || state_.load(std::memory_order_relaxed) != StatusCode::kOk) return;
   why_ = status;
   about_ = about;
-  // Has the next step take a snapshot, because the caller may end the process after this.
+  // Makes the next step take a snapshot, because the caller may end the process after this.
   if (driver_->observer_ != nullptr) driver_->look_at_ = {0};
   state_.store(status.code(), std::memory_order_release);
 }
@@ -235,8 +236,8 @@ void Channel::leave() {
   driver_->run_until(left, Instant::infinite_future());
 }
 
-// Tells peers the agreed size of datagrams once more, because earlier datagrams with it may be
-// lost. A peer that does not know the size is still making its communicator, and nobody else can
+// Sends peers the agreed size of datagrams once more, because earlier datagrams with the size may
+// be lost. A peer that does not know the size is still making its communicator, and nobody else can
 // tell it.
 void Channel::tell_size() {
   const Duration patience = closing_patience() / kPatienceTimeouts * kTellTimeouts;

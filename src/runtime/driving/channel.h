@@ -22,19 +22,19 @@ inline constexpr const char* kAborted = "was aborted";
 inline constexpr const char* kDestroyed = "was destroyed";
 
 // The constructor joins the driver. Then come prove_paths(), prove_memory() and agree_on_size(), as
-// far as the caller wants them, and then operations. abort() may come at any time, and the
-// destructor leaves. The first error stays the channel's state; only abort() replaces it.
+// far as the caller wants them, and then operations. abort() may be called at any time, and the
+// destructor leaves the group. The first error stays the channel's state; only abort() replaces it.
 class Channel final : private MemoryWatcher {
  public:
   using Counters = std::vector<std::pair<std::string, std::uint64_t>>;
 
-  // `slots`: the processes of the ranks, in the numbering of the driver's transport. `name`: for
-  // people.
+  // `slots`: the processes of the ranks, in the numbering of the driver's transport. `name`: shown
+  // to people.
   Channel(std::shared_ptr<Driver> driver, const protocol::EndpointConfig& config,
           std::vector<Rank> slots, std::string name = {});
   // Lets operations end for 64 time-outs of the slowest link, cancels the rest, and leaves
-  // (protocol/departure.h). Leaving takes a few time-outs where peers answer, and two seconds where
-  // one is silent. It is immediate where all others are known to be dead, and after abort(). In a
+  // (protocol/departure.h). Leaving takes a few time-outs if peers answer, and two seconds if a
+  // peer is silent. It is immediate if all others are known to be dead, and after abort(). In a
   // callback the destructor aborts.
   ~Channel();
   Channel(const Channel&) = delete;
@@ -69,8 +69,8 @@ class Channel final : private MemoryWatcher {
 
   // Agrees with all ranks on the length of datagrams: the longest that all ranks' paths carry. Call
   // it after prove_paths(), on all ranks or none. Without `measured`, this rank asks for the length
-  // that it has now. Returns kUnavailable if not all ranks tell in time, and kCancelled after
-  // abort().
+  // that it has now. Returns kUnavailable if not all ranks say their lengths in time, and
+  // kCancelled after abort().
   Status agree_on_size(bool measured, Duration timeout, const TellPath& tell = {});
   // Returns the ranks that do not report that they receive our multicast. Asks for up to a fifth of
   // a second. Call it after prove_paths(), where the transport has multicast.
@@ -89,18 +89,18 @@ class Channel final : private MemoryWatcher {
   // or until Driver::end(). The driving thread takes it up later, before all operations that are
   // started after it, so no callback is made from here.
   std::shared_ptr<WorkState> hold(collective::OperationSpec spec, Place place);
-  // Tells whether calls of these ranks that take another route wait for peers. While `on`, a peer
+  // Sets whether calls of these ranks that take another route wait for peers. While `on`, a peer
   // that is silent for the peer time-out is dead, as if an operation of this channel waited.
   void watch_peers(bool on);
-  // Asks peers whether they count this rank as dead. If they do, state() says so within a time-out,
-  // which this function waits at most.
+  // Asks peers whether they count this rank as dead. If they do, state() says so within a time-out.
+  // This function waits for that time-out at most.
   void ask_whether_given_up();
   // Reports a finished call that took another route to the observer, as if it were this channel's.
   void note_done(const collective::Request& request);
   // Tells the driver that a payload source or sink has progressed. Any thread.
   void ring();
 
-  // How long the destructor lets operations end.
+  // Time that the destructor gives operations to end.
   Duration closing_patience();
 
   // Makes every operation in flight fail with kCancelled, now, and every later one too. Tells peers
@@ -117,7 +117,7 @@ class Channel final : private MemoryWatcher {
   // Returns true if a peer has said good-bye, or is dead. Any thread; one atomic load.
   bool peer_left() const { return peer_left_.load(std::memory_order_acquire); }
 
-  // The same as DatagramTransport's functions; any thread.
+  // These call DatagramTransport's functions of the same names. Any thread.
   Status register_memory(ByteSpan memory) { return driver_->register_memory(memory); }
   void forget_memory(ByteSpan memory) { driver_->forget_memory(memory); }
 
@@ -139,8 +139,8 @@ class Channel final : private MemoryWatcher {
   void admit(Instant now, const std::shared_ptr<WorkState>& work);
   // Ends an operation of this channel that is not done. By the driving thread.
   void end(Instant now, WorkState& work, const Status& status, const protocol::Blame& blame);
-  // Tells callers which operations are done, if none of our trains is out: a train may refer to the
-  // operations' memory. By the driving thread, after each step.
+  // Tells callers which operations are done, if no train of this channel is out, because a train
+  // may refer to the operations' memory. By the driving thread, after each step.
   void publish();
   // Makes the error the channel's state, if it is the first. `about`: the rank that it names.
   void note(const Status& status, Rank about = kNoRank);

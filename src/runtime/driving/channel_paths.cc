@@ -67,7 +67,7 @@ Status Channel::pass_both_ways(Duration timeout, const TellPath& tell) {
 }
 
 // Returns true if a peer has been heard that is not in `met`. Earlier probes may not have reached
-// it.
+// such a peer.
 bool Channel::any_came(const std::vector<bool>& met) {
   for (Rank peer = 0; peer < config().size; ++peer) {
     if (!met[peer] && endpoint().link(peer).heard && !endpoint().link(peer).proven()) return true;
@@ -99,7 +99,8 @@ PathFacts Channel::facts_of(Rank peer) {
   facts.own = driver_->layers_.where->address_of(slots_[config().self]);
   facts.theirs = driver_->layers_.where->address_of(slots_[peer]);
   facts.refused = driver_->layers_.where->refusals_to(slots_[peer]);
-  // If the last stranger is a rank, its datagrams came before this process knew its address.
+  // If the last stranger's address is a rank's, its datagrams came before this process knew the
+  // address.
   const NetworkAddress stranger = driver_->layers_.where->last_stranger();
   const bool is_rank = std::any_of(slots_.begin(), slots_.end(), [&](Rank slot) {
     return driver_->layers_.where->address_of(slot) == stranger;

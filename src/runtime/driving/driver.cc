@@ -109,7 +109,7 @@ std::size_t Driver::wait_any(std::span<WorkState* const> works) {
     if (work != nullptr && driver == nullptr) driver = work->driver.lock();
   }
   if (driver == nullptr || first_done() < works.size()) return first_done();
-  // Another thread may complete a work, perhaps on another driver, and then interrupts this one.
+  // Another thread may complete a work, perhaps on another driver. It then interrupts this driver.
   const auto any = std::make_shared<std::atomic<bool>>(false);
   for (WorkState* const work : works) {
     if (work == nullptr) continue;

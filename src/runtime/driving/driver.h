@@ -1,5 +1,5 @@
 // Everything that runs over one transport: the node of all communicators that share it, and the
-// thread that moves datagrams between the two.
+// thread that moves datagrams between node and transport.
 //
 // A caller that waits drives, so that a blocking call costs no thread switch. Other callers sleep
 // meanwhile until what they wait for is done. While nobody waits, a background thread drives. A
@@ -55,8 +55,8 @@ struct Layers {
 // start() makes a driver, and channels are opened on it. It lives as long as any of its channels.
 class Driver final {
  public:
-  // Returns kResourceExhausted if no thread can be started. Sizes of paths are measured where
-  // `layers` has `lengths` and no `faults`.
+  // Returns kResourceExhausted if no thread can be started. Sizes of paths are measured if `layers`
+  // has `lengths` and no `faults`.
   static Result<std::shared_ptr<Driver>> start(TransportKind kind,
                                                std::unique_ptr<DatagramTransport> transport,
                                                const congestion::Settings& congestion = {},
@@ -76,9 +76,9 @@ class Driver final {
   // Like wait(), but for at most `patience`. Returns true if the operation is done. In a callback
   // it does not wait, and only checks.
   static bool wait_for(WorkState& work, Duration patience);
-  // Drives until one of the works is done, and returns the index of the first that is. A null entry
-  // is no operation. All works are on drivers of this process. This thread drives one of these
-  // drivers, and background threads drive the others.
+  // Drives until one of the works is done, and returns the index of the first that is. Null entries
+  // are skipped. All works are on drivers of this process. This thread drives one of these drivers,
+  // and background threads drive the others.
   static std::size_t wait_any(std::span<WorkState* const> works);
   // Ends a work that is not an operation of a channel: wakes the threads that wait for it, and
   // calls its callbacks. Must not be called by a thread that has the role.
@@ -139,10 +139,10 @@ class Driver final {
   // Time for which an idle driver polls before it blocks. Polls yield rather than pause: ranks may
   // outnumber cores, and the peer may need this very core to send the datagram that is waited for.
   static constexpr Duration kSpin = std::chrono::microseconds(50);
-  // Where other ranks have the core, a yield takes long, and kSpin holds few polls. At least kPolls
-  // are made: they cost about as much processor time as a sleep and a wake, and less time. They end
-  // after kPollsLast: beside a program that computes, a yield takes milliseconds, and a sleeper
-  // would be woken earlier.
+  // If other ranks use the core, a yield takes long, and kSpin has time for few polls. So at least
+  // kPolls are made. They cost about as much processor time as a sleep and a wake, and less time.
+  // But polls end after kPollsLast: beside a program that computes, a yield takes milliseconds, and
+  // a sleeping thread would be woken earlier.
   static constexpr int kPolls = 80;
   static constexpr Duration kPollsLast = std::chrono::milliseconds(1);
 
@@ -225,7 +225,7 @@ class Driver final {
 
   DrivingRole role_;
   Thread background_;
-  // exit() stops the background thread. Callers that wait drive on.
+  // exit() stops the background thread. Callers that wait go on driving.
   std::optional<std::stop_callback<std::function<void()>>> on_exit_;
 };
 

@@ -9,15 +9,15 @@
 namespace leeway::driving {
 namespace {
 
-// How long the background thread lets callers come back before it takes the role: a tick. So it
-// never takes the role between back-to-back blocking calls.
+// Time that the background thread gives callers to come back before it takes the role: a tick. So
+// it never takes the role between back-to-back blocking calls.
 constexpr auto kGrace = std::chrono::nanoseconds(limits::kTickNs);
 
 // Time to wake the background thread from the transport's sleep, and to get the role from it.
 constexpr auto kHandOver = std::chrono::microseconds(50);
 
-// A caller polls densely after kDensePolls polls in a row, each at most kDenseInterval after the
-// one before. Such a caller can drive alone: a step takes a few microseconds, and with one step
+// A caller is a dense poller after kDensePolls polls in a row, each at most kDenseInterval after
+// the one before. Such a caller can drive alone: a step takes a few microseconds, and with one step
 // every 100 us it still moves gigabytes a second.
 constexpr int kDensePolls = 16;
 constexpr auto kDenseInterval = std::chrono::microseconds(100);
@@ -134,8 +134,8 @@ bool DrivingRole::acquire_in_pause() {
   const auto busy = [this] { return taken_ || wanted(); };
   while (!stopped_ && (busy() || (acquisitions_ != seen_ && !nudged_))) {
     seen_ = acquisitions_;
-    // Waits for the same condition as above: were it weaker, this would spin without ever giving up
-    // the lock.
+    // Waits for the same condition as the loop: with a weaker one the loop would spin without ever
+    // giving up the lock.
     pause_.wait_for(lock, kGrace, [&] { return stopped_ || (nudged_ && !busy()); });
   }
   if (stopped_) return false;

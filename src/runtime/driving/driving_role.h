@@ -31,8 +31,8 @@ class DrivingRole {
   // For a caller that does not wait. Returns false if the role is taken or wanted.
   bool acquire_if_free();
   // Like acquire_if_free(), for a caller that asks whether something is done. A caller that asks
-  // without pauses drives as well as the background thread, which then gives up the role: the two
-  // would take the core from each other.
+  // without pauses drives as well as the background thread does. The background thread then gives
+  // up the role, because the two would take the core from each other.
   bool acquire_to_poll(Instant now);
   // Returns true if a caller asks almost without pauses.
   bool polled() const { return polled_.load(std::memory_order_relaxed); }

@@ -35,7 +35,8 @@ bool is_refused(const PathFacts& facts) {
   return facts.refused.count > 0 && facts.refused.error != EMSGSIZE;
 }
 
-// A sealed peer is recognised at any address from which it sends, so only others count here.
+// A sealed peer is recognised at any address from which it sends, so its datagrams do not count
+// here.
 bool sends_from_elsewhere(const PathFacts& facts) {
   return !facts.heard && !facts.sealed && facts.from_strangers > 0;
 }

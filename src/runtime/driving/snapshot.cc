@@ -156,7 +156,8 @@ void Channel::look_at_peer(Duration since, bool cut, PeerView& view) {
     view.queueing = delay.queueing;
   }
   // The link's present state counts for the time since the last look, but for two intervals at
-  // most. Any earlier time counts as application, because nobody looks while nothing happens.
+  // most. Any earlier time counts as Limit::application, because nobody looks while nothing
+  // happens.
   Limit limit = limit_of(endpoint().sender().hold(view.rank));
   if (cut && view.state <= PeerState::suspect) limit = Limit::deadline;
   const Duration seen = std::min(since, 2 * kSnapshotEvery);

@@ -108,7 +108,7 @@ struct Snapshot {
   std::vector<ChannelView> channels;
 };
 
-// An observer is told of a driver's work, on the thread that drives, which waits for each call.
+// An observer hears of a driver's work. It is called on the thread that drives, which waits for it.
 class Observer {
  public:
   Observer() = default;

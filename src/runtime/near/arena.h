@@ -1,6 +1,6 @@
-// Memory that all ranks of a communicator map: a part for each, which only that rank writes and all
-// others read. A part is the rank's line (near/line.h) and its slots, through which its tensors
-// pass a chunk at a time.
+// Memory that all ranks of a communicator map. Each rank has a part, which only that rank writes
+// and all others read. A part is the rank's line (near/line.h) and its slots, through which its
+// tensors pass a chunk at a time.
 #pragma once
 
 #include <array>
@@ -15,16 +15,16 @@ namespace leeway::near {
 using transport::Mapping;
 using transport::MemoryFile;
 
-// With three slots a rank fills one while peers still read the two before it, and waits once a
-// chunk.
+// With three slots a rank fills one while peers still read the two before it. So a rank waits once
+// a chunk.
 inline constexpr std::size_t kSlots = 3;
 
 struct Shape {
   int ranks = 0;
   std::size_t slot_bytes = 0;  // a multiple of a page
 
-  // Slots of all ranks together are small enough to stay in the caches, and to leave room in a
-  // container's 64 MB of /dev/shm.
+  // Returns a shape whose slots stay in the caches, those of all ranks together, and leave room in
+  // a container's 64 MB of /dev/shm.
   static Shape of(int ranks);
   std::size_t part_bytes() const { return kLineBytes + kSlots * slot_bytes; }
   std::size_t bytes() const { return static_cast<std::size_t>(ranks) * part_bytes(); }
@@ -63,16 +63,16 @@ class Arena {
   Rank self_;
 };
 
-// Other ranks find an arena by this name while its group meets. Nobody can guess it.
+// The name by which other ranks find an arena while the group meets. Nobody can guess it.
 using ArenaName = std::array<std::byte, 16>;
 
 // The file of an arena, and its mapping in this process.
 class ArenaFile {
  public:
-  // Called by one rank. A new file is filled with zeros, the initial state of lines.
+  // One rank creates the file. A new file is filled with zeros, the initial state of lines.
   static Result<ArenaFile> create(const std::string& folder, const ArenaName& name,
                                   const Shape& shape, Rank self);
-  // Called by the other ranks.
+  // The other ranks open the file.
   static Result<ArenaFile> open(const std::string& folder, const ArenaName& name,
                                 const Shape& shape, Rank self);
   static void remove_name(const std::string& folder, const ArenaName& name);
@@ -99,7 +99,8 @@ class ArenaFile {
   Mapping mapping_;
 };
 
-// "leeway-" and the name. The name of a region's file has further numbers behind it.
+// Returns "leeway-" and the name in hexadecimal digits. The name of a region's file has further
+// numbers behind it.
 std::string file_name(const ArenaName& name);
 
 }  // namespace leeway::near

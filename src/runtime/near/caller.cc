@@ -11,7 +11,7 @@ using collective::OperationKind;
 
 using Text = std::array<char, 96>;
 
-// Returns a text such as "all_reduce float[1000] sum" for a peer's words, which may be anything.
+// Returns a text such as "all_reduce float[1000] sum" for words of a peer, which may be anything.
 Text describe(std::uint64_t what, std::uint64_t count) {
   Text text{};
   if (what == kAllocation) {
@@ -51,8 +51,8 @@ Caller::Caller(Station& station, std::string folder, std::string name)
       operands_(peers_.size()),
       scales_(peers_.size()) {}
 
-// Begins a call. If the call before failed here, other ranks may still be in it and read this
-// rank's slots, so this waits until all have come to the new call.
+// Begins a call. If this rank left the previous call early, other ranks may still be in that call
+// and read this rank's slots. So begin() then waits until all have come to the new call.
 Status Caller::begin(const char* name, std::uint64_t number, Instant submitted, Duration deadline) {
   LEEWAY_ASSERT(number > terms_.call);
   terms_.name = name;
@@ -67,7 +67,8 @@ Status Caller::begin(const char* name, std::uint64_t number, Instant submitted, 
   return status;
 }
 
-// Takes the two descriptors in turn, because peers may still read that of the call before.
+// Returns the descriptor for the current call. The two are used in turn, because peers may still
+// read the descriptor of the call before.
 Descriptor& Caller::next_descriptor() {
   turn_ = 1 - turn_;
   own_descriptor().call.store(terms_.call, std::memory_order_relaxed);
@@ -140,8 +141,8 @@ Status Caller::go(const Spec& spec, Way& way) {
   return move(spec, step);
 }
 
-// Writes this rank's descriptor. Returns true if it also copied the first chunk into its slot. It
-// does not if the call goes by datagrams, or may be direct as far as this rank knows.
+// Writes this rank's descriptor. Also copies the first chunk into this rank's slot and returns
+// true, unless the call must go by datagrams, or may be direct as far as this rank knows.
 bool Caller::describe(const Spec& spec) {
   Descriptor& own = next_descriptor();
   const bool apart = stands_apart(spec) || plan_.chunks > kStepsMax / 2;
@@ -178,7 +179,8 @@ Status Caller::meet() {
     status = compare(peer);
     peers_[peer].first_slot = descriptor_of(peer).first.load(std::memory_order_relaxed);
   }
-  // This check comes last: a rank that disagrees gives up as well, and the error above says more.
+  // This check comes last. A peer that found the disagreement gave up as well, and the error of
+  // compare() says more.
   for (Rank peer = 0; peer < arena_.ranks() && status.ok(); ++peer) {
     if (peer != arena_.self()) status = station_.check_took_part(terms_, peer);
   }
@@ -207,8 +209,8 @@ bool Caller::anyone_apart() const {
   return false;
 }
 
-// Decides whether the call is direct; each rank sees all descriptors, so all decide alike. If only
-// some tensors lie in shared memory, the call uses slots, and takes one more step.
+// Decides whether the call is direct. Each rank sees all descriptors, so all decide alike. If only
+// some ranks' tensors lie in shared memory, the call uses slots and takes one more step.
 Status Caller::agree_on_direct(const Spec& spec, bool prepared, std::uint64_t& step) {
   if (!plan_.direct) return Status();
   bool all = true;
@@ -253,7 +255,7 @@ Status Caller::find_tensors(const Spec& spec) {
 }
 
 // Moves all chunks. Call it when all ranks have posted `step`, so that the first chunk can be read.
-// Where owners sum, the results of a chunk are fetched in the step that sums the next one.
+// If each rank sums a part, the sums of a chunk are fetched in the step that sums the next chunk.
 Status Caller::move(const Spec& spec, std::uint64_t step) {
   const std::uint64_t phases = plan_.chunks + (plan_.owners ? 1 : 0);
   for (std::uint64_t phase = 0;; ++phase) {
@@ -278,7 +280,7 @@ Status Caller::move(const Spec& spec, std::uint64_t step) {
     next_slot_ += plan_.chunks;
     return Status();
   }
-  // Others may still read this rank's tensors, so it waits until they are done.
+  // Other ranks may still read this rank's tensors, so this rank waits until they are done.
   post(++step);
   return await(step);
 }

@@ -1,11 +1,11 @@
 // Runs the calls of a rank through its arena, one at a time and in the order in which all ranks
-// make them. Calls are numbered from 1, by that order; calls that a rank makes by datagrams have
+// make them. Calls are numbered from 1, by that order. Calls that a rank makes by datagrams have
 // numbers as well (Station::go_elsewhere()).
 //
-// A rank copies its part of a chunk into a slot and posts a step. When all ranks have, each takes
-// what it needs out of the others' slots, and fills its next slot meanwhile. So each chunk costs
-// one wait. Where all tensors lie in memory of allocate(), nothing is copied into slots, and ranks
-// read each other's tensors. Nobody writes another rank's memory.
+// A rank copies its part of a chunk into a slot and posts a step. When all ranks have posted it,
+// each rank takes what it needs from the others' slots and fills its next slot. So each chunk costs
+// one wait. If all tensors lie in memory of allocate(), nothing is copied into slots, and ranks
+// read each other's tensors. No rank writes another rank's memory.
 #pragma once
 
 #include <iterator>
@@ -35,7 +35,7 @@ struct CallerCounters {
 
 class Caller {
  public:
-  // `folder`, `name`: the folder for files of regions, and the beginning of their names.
+  // Files of regions are made in `folder`, and their names begin with `name`.
   Caller(Station& station, std::string folder, std::string name);
 
   // The way that a call took.
@@ -49,22 +49,22 @@ class Caller {
     Status status;
     Way way = Way::here;
   };
-  // Runs a valid call for which takes() is true. Each number must be larger than the one before.
-  // The deadline counts from `submitted`.
+  // Runs a valid call for which takes() is true. `number` must be larger than the number of the
+  // call before. The deadline is measured from `submitted`.
   Outcome run(const collective::OperationSpec& spec, std::uint64_t number, Instant submitted,
               CollectiveReport& report);
 
-  // Fails a call without running it, for the reason `why`, which names the rank `about`. Peers hear
-  // of the failure.
+  // Fails the call without running it and tells the peers. `why` is the reason, and names the rank
+  // `about`.
   Outcome refuse(const collective::OperationSpec& spec, std::uint64_t number, const Status& why,
                  Rank about);
 
-  // Allocates `bytes` bytes, at least one, on all ranks. If not all ranks can share their memory,
-  // all get ordinary memory.
+  // Allocates `bytes` bytes (at least 1) on each rank, in memory that all ranks map. If some rank
+  // cannot share its memory, all ranks get ordinary memory instead.
   Result<std::shared_ptr<Region>> allocate(std::size_t bytes, std::uint64_t number,
                                            Instant submitted, Duration deadline);
 
-  // Call it when the ranks have gone: from then on regions are only this process's own memory.
+  // Call it when the other ranks have gone. Regions are then only this process's own memory.
   void close() { regions_->close(); }
 
   const CallerCounters& counters() const { return counters_; }
@@ -103,7 +103,8 @@ class Caller {
   void sum(const Spec& spec, std::uint64_t chunk, std::size_t from, std::size_t bytes,
            std::byte* result);
   void copy(const std::byte* from, std::byte* to, std::size_t bytes);
-  // Returns where this rank's own elements of a piece lie in the form in which they are summed.
+  // Returns where this rank's own elements of a piece lie. They are already multiplied by the
+  // factor if the call has one, as other ranks' elements are.
   const std::byte* own_input(const Spec& spec, std::uint64_t chunk, std::size_t piece) const;
   const std::byte* chunk_of(Rank rank, std::uint64_t chunk) const {
     return arena_.slot(rank, peers_[rank].first_slot + chunk);

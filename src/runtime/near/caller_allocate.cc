@@ -1,4 +1,4 @@
-// Memory that all ranks map. An allocation is a call of its own.
+// Allocates memory that all ranks map. An allocation is a call of its own.
 #include <utility>
 
 #include "near/caller.h"

@@ -1,4 +1,4 @@
-// The work of a rank on a chunk: copies into its slot and out of others' slots, and sums.
+// What a rank does with a chunk: copies into its own slot and out of other ranks' slots, and sums.
 #include <algorithm>
 #include <cstring>
 
@@ -10,8 +10,8 @@ namespace {
 
 using collective::OperationKind;
 
-// Returns true if the reduction is a sum of scaled floats, as in collective::Reduction, whose bits
-// it must have. A float64 average is divided instead.
+// Returns true if the reduction is a sum of scaled floats. collective::Reduction sums so, and
+// results must have the same bits as there. An average of float64 is divided at the end instead.
 bool sums_by_scales(ReduceOp op, DataType dtype) {
   return is_floating(dtype) &&
          (op == ReduceOp::sum || (op == ReduceOp::avg && dtype != DataType::f64));
@@ -26,7 +26,8 @@ void Caller::copy(const std::byte* from, std::byte* to, std::size_t bytes) {
                                std::memory_order_relaxed);
 }
 
-// Copies elements of this rank's input in the form in which the other ranks must find them.
+// Copies elements of this rank's input to `to`, multiplied by the factor if the call has one. So
+// other ranks can sum them as they are.
 void Caller::put(const Spec& spec, Part part, std::byte* to) {
   const auto* from = static_cast<const std::byte*>(spec.input.data) + part.at * plan_.element;
   const std::size_t bytes = part.count * plan_.element;
@@ -90,7 +91,7 @@ void Caller::sum(const Spec& spec, std::uint64_t chunk, std::size_t from, std::s
   codec::weighted_sum(plan_.dtype, operands_, scales_, {result, bytes});
 }
 
-// Takes this rank's results of a chunk. For calls without owners.
+// Writes this rank's results of a chunk to the output. For calls in which Plan::owners is false.
 void Caller::take(const Spec& spec, std::uint64_t chunk) {
   const Rank self = arena_.self();
   const Part piece = plan_.piece(chunk);
@@ -134,8 +135,8 @@ void Caller::take(const Spec& spec, std::uint64_t chunk) {
   }
 }
 
-// Sums this rank's part of a chunk into the output. If the call is not direct, copies the sum over
-// this rank's input in its slot, where the others read it.
+// Sums this rank's part of a chunk into the output. If the call is not direct, also copies the sum
+// to this rank's slot, in place of its input. The other ranks read the sum there.
 void Caller::sum_owned(const Spec& spec, std::uint64_t chunk) {
   const Part piece = plan_.piece(chunk);
   const Part own = plan_.owned(arena_.self(), piece.count);

@@ -16,14 +16,14 @@ using Word = std::atomic<std::uint64_t>;
 using ShortWord = std::atomic<std::uint32_t>;
 static_assert(Word::is_always_lock_free && ShortWord::is_always_lock_free);
 
-// Most pieces of memory from allocate() that a rank has at the same time.
+// A rank has at most this many pieces of memory from allocate() at the same time.
 inline constexpr std::size_t kRegionsMax = 64;
 
 // A rank lists its latest calls that went by datagrams, at most this many.
 inline constexpr std::size_t kElsewhereMax = 64;
 
-// How far a rank has come, as one number that only grows: calls count from 1, and so do steps of a
-// call. A rank that fails in a call leaves the number as it is until all have left that call.
+// Progress of a rank, as one number that only grows. Calls are numbered from 1, and so are a call's
+// steps. If a rank fails in a call, its number stays as it is until all have left that call.
 inline constexpr int kStepBits = 24;
 inline constexpr std::uint64_t kStepsMax = (std::uint64_t{1} << kStepBits) - 1;
 constexpr std::uint64_t progress_of(std::uint64_t call, std::uint64_t step) {
@@ -44,8 +44,8 @@ struct Reason {
   }
 };
 
-// A rank's description of a call, for comparison, and the places of its tensors. Written before
-// step 1; the last two words of an allocation before step 2.
+// A rank's description of a call, for comparison, and the places of its tensors. A rank writes it
+// before it posts step 1. In an allocation it writes the last two words before it posts step 2.
 struct Descriptor {
   Word call;       // number of the described call
   Word what;       // kind, reduction, element type and root
@@ -58,14 +58,15 @@ struct Descriptor {
   Word to_at;  // as `from_at`, for the output; in an allocation the region's place in Line::regions
 };
 
-// How a rank must make its call for a reason that only it knows. It holds for all ranks.
+// How a call must be made for a reason that only this rank knows. If one rank says `apart`, that
+// holds for all ranks.
 enum class Condition : std::uint64_t {
   ordinary = 0,
   apart,  // only datagrams can do the call as this rank made it; in an allocation: no memory
 };
 
 struct alignas(128) Line {
-  // These words lie together: a waiting rank only reads one cache line.
+  // These words lie together, so that a waiting rank reads only one cache line.
   Word progress;
   Word begun;        // the last call that this rank began after it had failed in one
   Word gave_up;      // the last call that failed here, or 0
@@ -74,13 +75,13 @@ struct alignas(128) Line {
   ShortWord asleep;  // 1 + the rank on whose `steps` this one sleeps, or 0 while awake
   ShortWord gone;    // Gone
   ShortWord freed;   // number of regions that were given back
-  // The two are used in turn, because peers may still be in a call when a rank describes its next
-  // one.
+  // The two descriptors are used in turn, because peers may still be in a call when a rank
+  // describes its next one.
   alignas(64) std::array<Descriptor, 2> descriptors;
   // Numbers of the regions that exist, or 0 for a free place.
   alignas(64) std::array<Word, kRegionsMax> regions;
-  // Numbers of calls that this rank made by datagrams, each in the place of its number modulo
-  // kElsewhereMax. This rank never comes to them in the arena.
+  // Numbers of calls that this rank made by datagrams. Each stands at the index of its number
+  // modulo kElsewhereMax. This rank never comes to these calls in the arena.
   alignas(64) std::array<Word, kElsewhereMax> elsewhere;
 };
 inline constexpr std::size_t kLineBytes = 4096;

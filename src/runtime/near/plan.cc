@@ -11,8 +11,8 @@ using collective::OperationSpec;
 // Parts of ranks are whole cache lines, so no two ranks write the same line.
 constexpr std::size_t kGrainBytes = 64;
 
-// If all inputs together have at most this many bytes, every rank sums all of an all_reduce. For
-// more, ranks sum parts, which costs a second wait.
+// If all inputs together have at most this many bytes, every rank sums the whole of an all_reduce.
+// Otherwise each rank sums a part, which costs a second wait.
 constexpr std::size_t kSummedByAllBytes = std::size_t{32} << 10;
 
 // Bytes of each rank's tensor in a chunk of a direct call.

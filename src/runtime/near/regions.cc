@@ -38,7 +38,7 @@ bool Regions::is_over(const Entry& entry) {
                                           [](const Mapping& peer) { return peer.size() == 0; });
 }
 
-// In a forked child the region is the parent's, and its lock may be held for ever.
+// Does nothing in a forked child: the region is the parent's, and its lock may be held for ever.
 void Regions::free(std::uint64_t number) {
   if (::getpid() != process_) return;
   const std::lock_guard lock(mutex_);

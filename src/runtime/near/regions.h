@@ -1,5 +1,5 @@
-// Memory of allocate(): each rank has its own, and maps that of the others to read. A region has
-// the number of the call that made it, so none is ever taken for another.
+// Memory of allocate(): each rank has its own, and maps the memory of the other ranks to read it. A
+// region has the number of the call that made it, so no region is ever mistaken for another.
 #pragma once
 
 #include <sys/types.h>
@@ -23,7 +23,7 @@ class Region {
   Region& operator=(const Region&) = delete;
 
   MutableByteSpan memory() const { return {memory_.data(), memory_.size()}; }
-  // Returns true if all ranks map it.
+  // Returns true if all ranks map the memory.
   bool shared() const { return number_ != 0; }
 
  private:
@@ -39,24 +39,25 @@ class Regions : public std::enable_shared_from_this<Regions> {
 
   // Returns a free place of Line::regions, or kRegionsMax if there is none.
   std::size_t free_place();
-  // Adds the region `number`. `own`: this rank's memory, which stands in `place` of its line.
-  // `peers`, `places`: by rank, the others' memory, and the places in their lines that say whether
-  // they still have it.
+  // Adds the region `number`. `own` is this rank's memory, at index `place` of Line::regions.
+  // `peers` holds the other ranks' memory, and `places` its indices in their Line::regions, both by
+  // rank. The word at such an index says whether the peer still has the memory.
   void add(std::uint64_t number, const std::shared_ptr<Region>& own, std::size_t place,
            std::vector<Mapping> peers, std::vector<std::size_t> places);
-  // Unmaps memory that peers have given back since.
+  // Unmaps memory that peers have given back since the last call.
   void drop_freed();
 
-  // A place in the regions of this rank. Number 0 stands for memory outside of them.
+  // A place in one of this rank's regions: the region's number and a byte in it. Number 0 stands
+  // for memory outside all regions.
   struct Spot {
     std::uint64_t number = 0;
     std::uint64_t at = 0;
   };
   Spot find(ByteSpan tensor);
-  // Returns where a peer's bytes are mapped, or null if this rank maps no such memory of it.
+  // Returns where this rank maps `bytes` bytes of a peer's memory, or null if it does not map them.
   const std::byte* peer(Rank rank, const Spot& spot, std::size_t bytes);
 
-  // After this call the other ranks are told nothing more.
+  // After this call a region that is freed is not reported to the other ranks.
   void close();
 
  private:

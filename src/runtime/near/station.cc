@@ -18,16 +18,16 @@
 namespace leeway::near {
 namespace {
 
-// Looks in a row, some 2 us, before a waiting rank lets other threads run: the awaited peer may
-// need this core. It looks first, because letting others run costs a system call. With 20 us, 4 KiB
+// A waiting rank looks this many times in a row, for some 2 us, before it lets other threads run.
+// To let them run costs a system call, but the awaited peer may need this core. With 20 us, 4 KiB
 // between 2 ranks beside other work took 22 us instead of 6.
 constexpr int kPauses = 32;
 
-// Times that a waiting rank lets others run before it sleeps.
+// A waiting rank lets other threads run this many times before it sleeps.
 constexpr int kYields = 200;
 
-// Only the peer on whose word a rank sleeps wakes it. The rank looks at all other peers once in
-// kSleepMax, so it notices their changes after that time at the latest.
+// Longest sleep of a waiting rank. A rank sleeps on a word of one peer, and only that peer wakes
+// it. So the rank notices changes of other peers after this time at the latest.
 constexpr Duration kSleepMax = std::chrono::milliseconds(10);
 
 // A waiting rank asks once in kLookEvery whether its peers live.
@@ -72,8 +72,8 @@ unsigned long long number_of(const Terms& terms) {
 Station::Station(const Arena& arena, Surroundings surroundings)
     : arena_(arena), surroundings_(std::move(surroundings)) {}
 
-// The words are sequentially consistent: either a peer that falls asleep sees the change, or this
-// rank sees that it sleeps.
+// Wakes peers that sleep on this rank's word. The words are sequentially consistent. So a peer that
+// falls asleep sees the change, or this rank sees that the peer sleeps.
 void Station::ring() {
   arena_.own_line().steps.store(steps_.fetch_add(1, std::memory_order_relaxed) + 1);
   bool sleeps = false;
@@ -171,15 +171,15 @@ Status Station::await_all(const Terms& terms, std::uint64_t step, const Inspect&
   return Status();
 }
 
-// Looks at all peers, and not only at the one that is waited for, because any peer that gave up
-// ends the call for all.
+// Checks all peers, and not only the one that is waited for, because any peer that gave up ends the
+// call for all ranks.
 Status Station::look(const Terms& terms, const Goal& goal, const Inspect& inspect, Instant now) {
   if (aborted()) return ended();
   for (Rank peer = 0; peer < arena_.ranks(); ++peer) {
     if (peer == arena_.self()) continue;
     const Line& line = arena_.line(peer);
-    // A peer that made this call elsewhere may be in a later one, and so seem to have reached the
-    // goal.
+    // This check comes first. A peer that made this call by datagrams may already be in a later
+    // call, and then seems to have reached the goal.
     if (went_elsewhere(line, terms.call))
       return error(terms, StatusCode::kMismatch, named(peer) + " makes another call");
     if (goal.reached(line)) {
@@ -201,7 +201,7 @@ Status Station::look(const Terms& terms, const Goal& goal, const Inspect& inspec
   return now >= terms.deadline ? overdue(terms, goal) : Status();
 }
 
-// Returns kNoRank if all ranks have come.
+// Returns the rank that is the farthest from the goal, or kNoRank if all ranks have reached it.
 Rank Station::farthest_behind(const Goal& goal) const {
   Rank last = kNoRank;
   std::uint64_t least = goal.progress;
@@ -250,8 +250,8 @@ Status Station::gone(const Terms& terms, Rank peer, const char* how) {
                named(peer) + " " + how + " (" + deadline_of(terms) + ")");
 }
 
-// Returns the error for a peer that gave up this call. If it failed again later, the reason is the
-// later one.
+// Returns the error for a peer that gave up this call. A peer has only the reason of its latest
+// failure. If it has failed again since, that reason is in the error.
 Status Station::failed_there(const Terms& terms, Rank peer) {
   const Reason reason = Reason::of(arena_.line(peer).why.load());
   culprit_ = reason.rank < arena_.ranks() && reason.rank != arena_.self() ? reason.rank : peer;

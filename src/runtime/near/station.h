@@ -1,8 +1,9 @@
-// A rank at its arena: tells the others how far it has come, and waits for them.
+// A rank's place at its arena: says how far this rank has come, and waits for the others.
 //
 // A wait polls for a while, lets other threads run for a while, and then sleeps in the kernel, on a
-// word of the peer that it waits for. A rank that changes such a word wakes the ranks that say that
-// they sleep there. While nobody sleeps, this costs no system call.
+// word of the peer that it waits for. Each rank says on which peer's word it sleeps. A peer that
+// changes its word wakes the ranks that sleep there. While no rank sleeps, this costs no system
+// call.
 #pragma once
 
 #include <functional>
@@ -16,8 +17,8 @@ namespace leeway::near {
 // The clock and the liveness check that a wait uses in addition to the lines.
 struct Surroundings {
   std::function<Instant()> now;
-  // Called every 20 ms during a wait: tells whether the peers live. A status that is not ok ends
-  // the wait, and the argument is set to a rank that does not live.
+  // Called every 20 ms during a wait, to check that the peers live. A status that is not ok ends
+  // the wait; the function then sets its argument to a rank that does not live.
   std::function<Status(Rank&)> look;
 };
 
@@ -29,9 +30,9 @@ struct Terms {
   Duration length{0};  // time from the start of the call to the deadline, for texts
 };
 
-// Calls have rising numbers. A rank posts steps 1, 2, ... of a call, and after each waits for the
-// others (await_all()). It may leave the call by give_up(). After that, or after a call that went
-// elsewhere, its next call starts with begin() and a wait for step 0.
+// Calls have rising numbers. A rank posts steps 1, 2, ... of a call, and after each step waits for
+// the others (await_all()). It may leave the call by give_up(). After that, or after a call that
+// went by datagrams, its next call starts with begin() and a wait for step 0.
 class Station {
  public:
   Station(const Arena& arena, Surroundings surroundings);
@@ -47,11 +48,12 @@ class Station {
   // Says that this rank has left all calls before this one.
   void begin(std::uint64_t call);
   // Says that the call has failed here, and that this rank does not use the call's memory any more.
-  // Peers are told why, and the rank at which the failure began: that of the latest error here.
+  // Peers are told the reason, and the rank at which the latest error of this rank began.
   void give_up(std::uint64_t call, StatusCode why);
-  // Makes this rank the culprit of the latest error.
+  // Makes `rank` the culprit of the latest error: the rank at which the failure began.
   void blame(Rank rank) { culprit_ = rank; }
-  // Says that the call goes by datagrams, and that this rank will not come to it here. Any thread.
+  // Says that the call goes by datagrams, and that this rank will not come to it here. Any thread
+  // may call it.
   void go_elsewhere(std::uint64_t call);
   // Says that no further call of this rank comes.
   void leave(Gone how);
@@ -59,37 +61,37 @@ class Station {
   void note_freed();
 
   // Waits until all others have come to this step of the call; for step 0, until they have left all
-  // calls before this one. On success, the words can be read that they wrote before they posted the
-  // step. Otherwise returns the error with which the call fails: the deadline, a peer that gave the
-  // call up or is gone, the status of look(), or abort(). Errors name the rank. `inspect` is called
-  // for peers that have come, while others have not.
+  // calls before this one. On success, the words that they wrote before they posted the step can be
+  // read. Otherwise returns the error with which the call fails: the deadline passed, a peer gave
+  // the call up or is gone, Surroundings::look() found a dead peer, or abort() was called. Errors
+  // name the rank. `inspect` is called for ranks that have come, while others have not.
   using Inspect = std::function<Status(Rank)>;
   Status await_all(const Terms& terms, std::uint64_t step, const Inspect& inspect = {});
-  // Returns true if a rank makes this call by datagrams. All ranks see that once they have come to
-  // step 1, or once their wait for step 1 has failed.
+  // Returns true if a rank makes this call by datagrams. Every rank sees this at the latest when
+  // its wait for step 1 has succeeded or failed.
   bool anyone_elsewhere(const Terms& terms) const;
-  // Returns the error of a later call whose deadline has passed while this rank is in the current
-  // one.
+  // Returns the error for a call whose deadline has passed before it could begin, because this rank
+  // is still in an earlier call.
   Status overdue_behind(const Terms& terms) const;
-  // Returns true if another rank has called leave(). Any thread.
+  // Returns true if another rank has called leave(). Any thread may call it.
   bool anyone_gone() const;
-  // Returns true if a peer failed last because it counts this rank as gone.
+  // Returns true if a peer's latest failure was that the peer took this rank for gone.
   bool is_given_up() const;
   // Returns an error if the peer has failed in this call.
   Status check_took_part(const Terms& terms, Rank peer);
-  // Returns an error if a rank has failed in this call or a later one. If it returns ok, memory
-  // that was read before still had valid contents at that time.
+  // Returns an error if another rank has failed in this call or a later one. If it returns ok,
+  // memory of other ranks that was read before still had valid contents at that time.
   Status check_none_gave_up(const Terms& terms);
 
-  // Any thread. Makes the current wait fail, if there is one, and all later ones. The text has
-  // `how`, which must stay valid.
+  // Makes the current wait fail, if there is one, and all later ones. Any thread may call it. The
+  // text of the error contains `how`, which must stay valid.
   void abort(const char* how);
   bool aborted() const { return how_.load(std::memory_order_relaxed) != nullptr; }
   Status ended() const;
 
  private:
   void ring();
-  // A step to which a peer is to come. For step 0, a peer that has begun the call counts, too.
+  // A step to which a peer is to come. A peer reaches step 0 also by begin() of the call.
   struct Goal {
     std::uint64_t progress = 0;
     std::uint64_t begun = 0;
@@ -100,9 +102,9 @@ class Station {
   };
   static Goal goal_of(const Terms& terms, std::uint64_t step);
   Status look(const Terms& terms, const Goal& goal, const Inspect& inspect, Instant now);
-  // The text begins with this rank and the call.
+  // Returns an error whose text begins with this rank and the call.
   Status error(const Terms& terms, StatusCode code, const std::string& what) const;
-  // These functions make the rank with which the failure began the culprit.
+  // These functions set `culprit_` to the rank at which the failure began.
   Status gone(const Terms& terms, Rank peer, const char* how);
   Status failed_there(const Terms& terms, Rank peer);
   Rank farthest_behind(const Goal& goal) const;

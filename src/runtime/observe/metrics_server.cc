@@ -36,8 +36,8 @@ constexpr std::size_t kRequestBytesMax = 8192;
 constexpr std::size_t kVisitorsMax = 16;
 constexpr std::size_t kVisitorsOfSource = 4;
 
-// Returns the source for which a connection counts. For IPv6 it is the /64 network, because the
-// owner of one address has that whole network.
+// Returns the source to whose share a connection belongs: its address, or for IPv6 the /64 network,
+// because the owner of one address has that whole network.
 asio::ip::address source_of(const tcp::socket& socket) {
   std::error_code error;
   asio::ip::address address = socket.remote_endpoint(error).address();
@@ -192,9 +192,10 @@ class HttpServer final : public MetricsServer {
     });
   }
 
-  // Makes room for a connection from `source`, so that silent connections lock no reader out.
-  // Without room, it closes the connection that has been silent longest; one of `source` if that
-  // has used up its share. Returns false if all that might be closed are being answered.
+  // Makes room for a connection from `source`, so that silent connections lock no reader out. If
+  // there is no room, closes the connection that has been silent longest. If `source` has used up
+  // its share, that connection is one of its own. Returns false if all connections that might be
+  // closed are being answered.
   bool make_room(const asio::ip::address& source) {
     const auto is_of_source = [&](const auto& known) {
       const auto visitor = known.lock();

@@ -1,5 +1,5 @@
 // Serves Prometheus over HTTP, with the latest snapshots of this process's drivers. It has a thread
-// of its own and uses none of theirs.
+// of its own and uses none of the drivers' threads.
 //
 // All drivers of a process that name one address share one server. It closes when the last of them
 // releases it.
@@ -21,8 +21,8 @@ class MetricsServer {
   MetricsServer& operator=(const MetricsServer&) = delete;
   virtual ~MetricsServer() = default;
 
-  // Returns the server at this address, and starts it if there is none. kUnavailable: the address
-  // cannot be listened at. kUnsupported: this build has no prometheus-cpp.
+  // Returns the server at this address, and starts it if there is none. Returns kUnavailable if the
+  // address cannot be listened at, or kUnsupported if this build has no prometheus-cpp.
   static Result<std::shared_ptr<MetricsServer>> at(const rendezvous::MetricsAddress& address);
 
   // The address in use, such as "127.0.0.1:9464", also if the system chose the port.

@@ -15,12 +15,12 @@ using seal::Refusal;
 
 // Losses are judged over this period, so a line about them comes at most this often.
 constexpr Duration kJudgeEvery = std::chrono::seconds(10);
-// Fewest datagrams from which losses are judged.
+// Least number of datagrams from which losses are judged.
 constexpr std::uint64_t kDatagramsMin = 1000;
 // A line is written if this share of datagrams was lost in addition to the noise floor.
 constexpr double kLossMore = 0.05;
 
-// Share of datagrams that a known relay must refuse for another line.
+// Share of datagrams that a known relay must refuse before the log gets another line about it.
 constexpr double kRefusedLeast = 0.01;
 
 // A relay's name, such as "192.0.2.1:29501 (rank 0)". The rank is missing if the relay is no
@@ -51,7 +51,8 @@ const char* remedy_of(int error) {
   }
 }
 
-// The refusals name a slot of the process. The views of its communicators tell which rank has it.
+// Returns text about the last refusal to send. The snapshot's views of communicators tell which
+// rank has the refused slot.
 std::string why_refused(const driving::Snapshot& snapshot) {
   const transport::SendRefusals& refused = snapshot.refused_sends;
   std::string to = to_text(refused.at);
@@ -77,7 +78,8 @@ OperatorLog::Sums OperatorLog::sums_of(const driving::Snapshot& snapshot) {
   sums.unknown = snapshot.seal.refused_for(Refusal::unknown_tag);
   for (const driving::RelayView& relay : snapshot.relays)
     sums.refused_by_relays += relay.share.refused;
-  // Paths belong to processes, and communicators share them. So only the one that sent most counts.
+  // Paths belong to processes, and communicators share them. So only the communicator that sent
+  // most is counted.
   for (const driving::ChannelView& channel : snapshot.channels) {
     std::uint64_t sent = 0;
     std::uint64_t lost = 0;
@@ -130,7 +132,8 @@ void OperatorLog::tell_shares(const driving::Snapshot& snapshot) {
   }
 }
 
-// Logs whether a peer is relayed. Both ranks of a pair do, because their paths may differ.
+// Logs that a peer gets, changes or loses its relay. Both ranks of a pair log it, because their
+// paths may differ.
 void OperatorLog::tell_relay(const driving::ChannelView& channel, const driving::PeerView& peer,
                              Known& known) {
   if (peer.relayed == known.relayed && peer.relay == known.relay) return;

@@ -55,10 +55,10 @@ class OperatorLog {
 
   rendezvous::Log& log_;
   const Facts facts_;
-  // by epoch, then by index in ChannelView::peers
+  // Last known states of peers, by epoch and then by index in ChannelView::peers.
   std::map<std::uint32_t, std::vector<Known>> peers_;
-  // by process. Silence and death belong to a process, so they are logged once, however many
-  // communicators it is in
+  // Last known state of each process. Silence and death belong to a process, so they are logged
+  // once, however many communicators the process is in.
   std::map<Rank, driving::PeerState> processes_;
   // Relay shares by the relay's process, as of its latest log line.
   struct ToldShare {

@@ -27,7 +27,7 @@ constexpr std::size_t kRecordBytesMax = 512;
 struct Traces {
   std::mutex mutex;
   std::map<std::string, std::weak_ptr<Trace>> by_path;
-  std::set<std::string> refused;  // those of which the log has a line
+  std::set<std::string> refused;  // files that could not be opened; each was logged once
 };
 Traces& traces() {
   static auto* const of_process = new PerProcess<Traces>;  // never destroyed

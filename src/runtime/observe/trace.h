@@ -93,7 +93,8 @@ class Trace {
   Thread writer_;
 };
 
-// Returns `transport` itself, or one around it that traces its datagrams, as the options ask.
+// Returns `transport` itself, or a transport around it that traces its datagrams, as the options
+// ask.
 std::unique_ptr<DatagramTransport> traced(std::unique_ptr<DatagramTransport> transport,
                                           const Options& options);
 

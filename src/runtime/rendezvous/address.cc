@@ -12,7 +12,7 @@
 namespace leeway::rendezvous {
 namespace {
 
-// The text does not say whose address it is: the caller adds that.
+// Returns an error whose text does not say what the address is for: the caller adds that.
 Status malformed(std::string_view text, int port_min) {
   return Status::error(StatusCode::kInvalidArgument,
                        "\"%.*s\" is not host:port or [v6]:port with a port of %d to 65535",

@@ -18,11 +18,11 @@ struct HostPort {
   std::uint16_t port = 0;
 };
 
-// "host:port" or "[v6]:port"; the port is 1 .. 65535.
+// Parses "host:port" or "[v6]:port"; the port must be 1 .. 65535.
 Result<HostPort> parse_host_port(std::string_view text);
 
-// An address that a server listens on. The host may also be empty (all addresses), the port 0 (the
-// system chooses).
+// Parses an address that a server listens on. The host may also be empty (all addresses), the port
+// 0 (the system chooses).
 Result<HostPort> parse_listen_address(std::string_view text);
 // Returns true if `host` stands for all addresses of this machine: "", "0.0.0.0" or "::".
 bool is_any_host(std::string_view host);

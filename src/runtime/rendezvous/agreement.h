@@ -18,7 +18,7 @@ std::string this_place();
 
 control::Invitation invitation_of(const LocalConfiguration& root, std::uint64_t meeting);
 // `attempt` is a random number of this join, and `patience` the time left to it. `round_trip` is
-// that of the connection to the rendezvous, 0 if not known.
+// the round trip of the connection to the rendezvous, or 0 if not known.
 control::Hello hello_of(const LocalConfiguration& local, std::uint64_t attempt, Duration patience,
                         Duration round_trip = Duration(0));
 
@@ -30,7 +30,7 @@ Status check_invitation(const control::Invitation& invitation, const LocalConfig
 // Checks that the Hello found at the key of `rank` fits rank 0. The error names both sides.
 Status check_hello(const control::Hello& hello, const LocalConfiguration& root, Rank rank);
 
-// The error if two live processes claim one rank.
+// Returns the error for two live processes that claim one rank.
 Status claimed_twice(std::uint32_t rank, const std::string& one_place,
                      const std::string& other_place);
 
@@ -63,7 +63,7 @@ Result<Group> take_group(const control::Welcome& welcome, ByteSpan value, const 
 void bind_to_table(Group& group, ByteSpan value, const std::string& key);
 
 // Derives this process's keys from the table's identities. Returns kMismatch if the table has no
-// identities, another one for this rank, or the same one for two ranks.
+// identities, a wrong one for this rank, or the same one for two ranks.
 Status take_keys(const LocalConfiguration& local, Group& group);
 
 }  // namespace leeway::rendezvous

@@ -1,6 +1,6 @@
 // The transports of one rank from opening to use. Before the meeting a rank opens those that its
-// options allow and tells rank 0. After the meeting the candidate of the chosen transport is
-// connected to its peers and becomes a driver's transport.
+// options allow, and tells rank 0 of them. After the meeting the candidate of the chosen transport
+// is connected to its peers and becomes a driver's transport.
 #pragma once
 
 #include <asio/ip/address.hpp>

@@ -43,14 +43,14 @@ bool is_datagram_size(std::uint32_t bytes) {
 bool is_kind(std::uint32_t kind) {
   return kind <= static_cast<std::uint32_t>(TransportKind::mixed);
 }
-// Returns true for transports that ranks offer, because their addresses are not those of UDP.
+// Returns true for transports that need a TransportOffer, because their addresses are not UDP's.
 bool is_offered_kind(std::uint32_t kind) {
   return kind == static_cast<std::uint32_t>(TransportKind::verbs) ||
          kind == static_cast<std::uint32_t>(TransportKind::ucx) ||
          kind == static_cast<std::uint32_t>(TransportKind::custom);
 }
 
-// WIRE 7.9. An offer without an address stands for an unusable transport, so only its kind counts.
+// WIRE 7.9. An offer without an address is of an unusable transport, so only its kind is checked.
 bool is_usable(const control::TransportOffer& offer) {
   return is_offered_kind(offer.kind()) &&
          offer.address().size() <= limits::kTransportAddressBytesMax &&

@@ -30,9 +30,9 @@ std::optional<ByteSpan> covered_bytes(ByteSpan value, const std::string& proof);
 std::optional<control::Invitation> parse_invitation(ByteSpan value);
 
 // Returns a Hello whose fields need no further checks of form: magic right, numbers in the ranges
-// of their types, an address of 4 or 16 bytes, port not 0, few offers of transports that exist. Of
-// a Hello of another protocol version, only its version, library version and rank mean anything.
-// Returns nullopt if it is not a message of ours.
+// of their types, an address of 4 or 16 bytes, port not 0, few offers of transports that exist. In
+// a Hello of another protocol version, only version, library version and rank mean anything.
+// Returns nullopt if the value is not a message of ours.
 std::optional<control::Hello> parse_hello(ByteSpan value);
 
 // Returns a Welcome with exactly one outcome. A group in it is complete: `size` members of its

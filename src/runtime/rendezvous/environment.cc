@@ -91,7 +91,7 @@ class Reader {
   }
 
   // Refuses a variable that is set and empty, as after `LEEWAY_PORT=$PORT` where PORT is misspelt.
-  // A user who sets a variable wants it to count.
+  // A user who sets a variable expects an effect.
   Status refuse_empty(const char* name) const {
     const char* const value = get_(name);
     if (value == nullptr || *value != '\0') return Status();
@@ -129,7 +129,7 @@ class Reader {
   const EnvironmentGetter& get_;
 };
 
-// The error that another function found in a variable's value, with the variable's name.
+// Returns an error that another function found in a variable's value, with the variable's name.
 Status refused(const char* name, const Status& why) {
   return Status::error(why.code(), "%s: %s", name, why.c_str());
 }
@@ -181,8 +181,8 @@ Status read_place(const Reader& read, const Convention& names, Launcher& launche
   return {};
 }
 
-// Returns MASTER_ADDR with the port after MASTER_PORT, or with the port before it if it is the
-// last.
+// Returns MASTER_ADDR with the port after MASTER_PORT. If MASTER_PORT is 65535, returns the port
+// before.
 Result<std::string> torchrun_rendezvous(const Reader& read) {
   const char* const host = read.text("MASTER_ADDR");
   const auto port = read.number<std::uint16_t>("MASTER_PORT", 1, 65535);
@@ -193,7 +193,7 @@ Result<std::string> torchrun_rendezvous(const Reader& read) {
 }
 
 // Returns a text that is equal on all ranks of a job and different between jobs of one machine.
-// Empty if the launcher sets none.
+// Returns an empty text if the launcher sets none.
 std::string job_identifier(const Reader& read) {
   for (const char* const name : {"OMPI_MCA_orte_ess_jobid", "PMIX_NAMESPACE"}) {
     if (const char* const value = read.text(name)) return value;
@@ -370,8 +370,8 @@ Status read_fault_and_log(const Reader& read, Options& options) {
   return {};
 }
 
-// Moves the port by the rank's place on its host, so that each rank has a port for each of its
-// lanes.
+// Raises the port by the rank's place on its host times the lanes, so that each rank has a port for
+// each of its lanes.
 Status take_own_port(const Launcher& launcher, Options& options) {
   if (options.port == 0) return {};
   const int local_rank = launcher.local_rank.value_or(0);

@@ -35,8 +35,8 @@ struct Launcher {
   std::optional<int> local_rank;  // place among the ranks of this machine, where the launcher says
   std::optional<int> local_size;
 
-  // Where rank 0 listens, "host:port"; empty if nothing tells it.
-  //   LEEWAY_RENDEZVOUS wins over every launcher's.
+  // Address at which rank 0 listens, "host:port"; empty if nothing tells it.
+  //   LEEWAY_RENDEZVOUS wins over every launcher's address.
   //   torchrun: MASTER_ADDR, and the port after MASTER_PORT, which torch's TCPStore uses itself.
   //   Others on one machine: loopback, and a port made from the job's identifier.
   //   Others across machines: empty, since these launchers tell no address.
@@ -48,12 +48,12 @@ struct Launcher {
 inline constexpr std::uint16_t kDerivedPortFirst = 20000;
 inline constexpr std::uint16_t kDerivedPortCount = 10000;
 
-// Returns the launcher and the values that it set. Slurm counts only inside a job step: a batch
+// Returns the launcher and the values that it set. Slurm is found only inside a job step: a batch
 // script has SLURM_PROCID=0 too, but other ranks never join it.
 Result<Launcher> detect_launcher(const EnvironmentGetter& get);
 
-// Returns a hint, for people, that a process is a group of one by mistake because no launcher told
-// it rank and size; empty without such a hint.
+// Returns a hint for people if this process may be a group of one by mistake, because no launcher
+// told it rank and size. Returns an empty text otherwise.
 std::string reason_to_be_alone(const EnvironmentGetter& get);
 
 // Returns options with every LEEWAY_* variable and the launcher's rank, size and rendezvous.

@@ -134,15 +134,16 @@ struct Group {
   std::vector<std::uint64_t> sites = {};
 };
 
-// Says, for people, why datagrams take links outside the site: they go by UDP, and a rank is more
-// than 2 ms from rank 0 or has a public address. Empty if they do not. The same on every rank.
+// Returns a text that says why datagrams take links outside the site: they go by UDP, and a rank is
+// more than 2 ms from rank 0 or has a public address. Returns an empty text if they do not take
+// such links. The result is the same on every rank.
 std::string why_far(const Group& group);
 inline bool crosses_sites(const Group& group) {
   return !why_far(group).empty();
 }
 
-// Returns true if all ranks have the same UDP address and so share a host's processors. The same on
-// every rank.
+// Returns true if all ranks have the same UDP address and so share a host's processors. The result
+// is the same on every rank.
 bool shares_host(const Group& group);
 
 }  // namespace leeway::rendezvous

@@ -23,7 +23,7 @@ namespace leeway::rendezvous {
 
 enum class LogLevel : std::uint8_t { trace = 0, debug, info, warn, error, off };
 
-// "trace" ... "off", as Options::log_level and LEEWAY_LOG spell it.
+// Parses "trace" ... "off", as Options::log_level and LEEWAY_LOG spell a level.
 Result<LogLevel> parse_log_level(std::string_view name);
 
 // Decides which lines of a cause are printed: at most `lines` in `window`. Not thread-safe. The

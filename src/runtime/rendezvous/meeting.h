@@ -70,7 +70,7 @@ std::uint64_t random_number();
 // Erases a key. In a store without erase() its value becomes empty.
 void forget(Rendezvous& store, const std::string& key);
 
-// Tells when a waiting rank should log that it waits.
+// Decides when a waiting rank should log that it waits.
 class WaitReport {
  public:
   using Clock = MeetingClock;

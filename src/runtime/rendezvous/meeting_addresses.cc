@@ -27,7 +27,7 @@ bool may_tell(const LocalConfiguration& local, const asio::ip::address& address)
   return local.identity != nullptr || local.insecure || is_private(address);
 }
 
-// Returns true if the rank of `hello` is on rank 0's host, which it reached at `reached`.
+// Returns true if the rank of `hello` is on rank 0's host. That rank reached rank 0 at `reached`.
 bool is_of_one_host(const asio::ip::address& reached, const control::Hello& hello) {
   return reached.is_loopback() || reached == address_of(hello.data().address());
 }

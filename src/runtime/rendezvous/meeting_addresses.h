@@ -19,8 +19,8 @@ namespace leeway::rendezvous {
 void tell_addresses(const LocalConfiguration& local, const ConnectionEnds& ends,
                     control::Hello& hello);
 
-// Sets rank 0's data address to the one at which the first rank of another host reached it, if it
-// is an address of this host (`is_own`). Ranks on rank 0's own host get the same address.
+// Sets rank 0's data address to the one at which the first rank of another host reached rank 0, if
+// that is an address of this host (`is_own`). Ranks on rank 0's own host get the same address.
 void settle_addresses(LocalConfiguration& root, std::vector<control::Hello>& others,
                       const std::function<bool(const asio::ip::address&)>& is_own);
 

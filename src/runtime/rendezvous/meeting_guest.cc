@@ -85,7 +85,7 @@ MeetingGuest::Outcome MeetingGuest::find_meeting() {
 }
 
 // Takes part in a meeting until it has an outcome or rank 0 invites to another meeting. Goes on if
-// the store is out of reach, or the invitation is gone, which rank 0 erases after the outcome.
+// the store is out of reach, or if the invitation is gone: rank 0 erases it after the outcome.
 MeetingGuest::Outcome MeetingGuest::attend(const control::Invitation& invitation) {
   const std::uint64_t meeting = invitation.meeting();
   if (Status status = check_invitation(invitation, local_); !status.ok())

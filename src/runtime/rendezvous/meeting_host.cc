@@ -113,8 +113,9 @@ Status MeetingHost::invite() {
   return place_.store->put(MeetingKeys::kLatest, std::as_bytes(std::span(keys_.name_and_start())));
 }
 
-// Takes the Hellos that come within `patience`, until all are here or one ends the meeting. The
-// outcome's key is the last, because some stores wait for the first key only.
+// Takes the Hellos that come within `patience`, until all ranks are here or a Hello ends the
+// meeting. Also waits for an outcome. Its key is last in the list, because some stores wait for the
+// first key only.
 void MeetingHost::collect(Duration patience) {
   std::vector<Rank> open = missing_ranks();
   std::vector<std::string> keys;
@@ -134,7 +135,7 @@ void MeetingHost::collect(Duration patience) {
   std::this_thread::sleep_for(std::min(kAgain, patience));
 }
 
-// Takes the Hello of a rank. Returns false if it does not fit, so that the meeting is over.
+// Takes the Hello of a rank. If it does not fit, fails the meeting and returns false.
 bool MeetingHost::admit(Rank rank, ByteSpan value) {
   auto hello = take_hello(value, keys_.hello(meeting_, rank), root_, rank);
   if (!hello.ok()) {
@@ -160,8 +161,8 @@ bool MeetingHost::hear_outcome(ByteSpan value) {
   return false;
 }
 
-// Looks at the Hellos again: one is gone if its process ended, or replaced by that of its
-// successor.
+// Looks at the Hellos again. A Hello is gone if its process ended, or replaced if another process
+// has taken that process's place.
 void MeetingHost::look_at_hellos() {
   std::vector<Rank> ranks;
   std::vector<std::string> keys;

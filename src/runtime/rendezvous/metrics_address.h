@@ -1,4 +1,4 @@
-// Where a process answers Prometheus: "host:port", or "public:host:port".
+// The address at which a process answers Prometheus: "host:port", or "public:host:port".
 //
 // The answers are neither encrypted nor kept from anyone who reaches the port. So an address that
 // the internet may reach, or all addresses of a host at once, must be asked for by "public:".
@@ -17,7 +17,7 @@ struct MetricsAddress {
   bool asked_public = false;  // "public:" stood before it
 };
 
-// Returns kInvalidArgument if it is no address, or a public one without "public:".
+// Returns kInvalidArgument if `text` is no address, or a public address without "public:".
 Result<MetricsAddress> parse_metrics_address(std::string_view text);
 
 // The address for the `place`-th process of a host: its port is higher by `place`. Port 0 stays 0.

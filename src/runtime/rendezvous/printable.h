@@ -9,11 +9,12 @@
 
 namespace leeway::rendezvous {
 
-// "1, 3-5, 9"; beyond eight ranges "... and 12 more". For error texts.
+// Returns a list for error texts, like "1, 3-5, 9". After eight ranges it ends in "... and 12
+// more".
 std::string list_ranks(const std::vector<Rank>& ascending);
 
-// Text of another process, safe to print: at most `length_max` characters, control and non-ASCII
-// characters as '?'.
+// Returns text of another process in a form that is safe to print: at most `length_max` characters,
+// control and non-ASCII characters as '?'.
 std::string printable(const std::string& text, std::size_t length_max = 40);
 
 }  // namespace leeway::rendezvous

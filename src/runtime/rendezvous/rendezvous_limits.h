@@ -10,10 +10,10 @@ namespace leeway::rendezvous {
 
 // Tests shorten the times.
 struct RendezvousLimits {
-  // Most connections that have not greeted. Beyond this a random one is closed, so that a flood
+  // Limit on connections that have not greeted. Beyond it a random one is closed, so that a flood
   // cannot push out all ranks that are connecting. A rank whose connection is closed tries again.
   std::size_t half_open_max = 64;
-  // Most connections of one network (/24, /48 of IPv6) that have not greeted, loopback excepted.
+  // Limit on such connections from one network (/24, /48 of IPv6), loopback excepted.
   std::size_t half_open_network_max = 16;
   // Longest time until a connection has greeted. A rank greets at once.
   Duration hello_timeout = std::chrono::seconds(3);
@@ -22,15 +22,15 @@ struct RendezvousLimits {
   // Longest idle time of a connection that has neither waiting requests nor keys that are erased
   // with it.
   Duration idle_timeout = std::chrono::seconds(60);
-  // Most connections: four groups of the most ranks. Beyond this the one idle longest is closed.
+  // Limit on connections: four of the largest groups. Beyond it the one idle longest is closed.
   std::size_t connections_max = 4096;
-  // Most bytes of keys, values and incomplete messages. The Hellos and the table of the largest
-  // group, with two addresses of 4 KiB for each rank, take 17 MiB.
+  // Limit on the bytes of keys, values and incomplete messages. The Hellos and the table of the
+  // largest group, with two addresses of 4 KiB for each rank, take 17 MiB.
   std::size_t bytes_max = std::size_t{64} << 20;
-  // Most requests of a connection (waiting gets and unsent answers): twice the most ranks of a
-  // group.
+  // Limit on the requests of a connection (waiting gets and unsent answers): twice the number of
+  // ranks of the largest group.
   std::size_t requests_max = 2048;
-  // Most requests of all connections together; a request takes about 150 bytes.
+  // Limit on the requests of all connections together; a request takes about 150 bytes.
   std::size_t all_requests_max = std::size_t{1} << 18;
   // Time that rank 0 stays after a rank was refused, to tell the reason to ranks that have not come
   // yet.

@@ -52,8 +52,8 @@ std::array<std::byte, kFrameHeaderBytes> answer_header(StoreOutcome outcome, std
 // incomplete frame.
 class FrameReader {
  public:
-  // Hand whole frames to `take`. Return false, now and later, once the bytes are none that the
-  // other side may send.
+  // Hand whole frames to `take`. Return false if the bytes are none that the other side may send,
+  // and on every later call.
   bool feed_requests(ByteSpan bytes, const std::function<void(const StoreRequest&)>& take);
   bool feed_answers(ByteSpan bytes, const std::function<void(const StoreAnswer&)>& take);
 

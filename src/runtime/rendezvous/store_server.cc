@@ -152,7 +152,7 @@ void StoreServer::serve(Id id, Connection& connection, const StoreRequest& reque
   --requests_;
 }
 
-// Closes the connection with the most requests, not `id`, whose latest request may be its only one.
+// Closes the connection with the most requests. That need not be `id`, which may have only one.
 void StoreServer::make_room_for_request(Id id) {
   const auto requests = [](const auto& one) {
     return one.second.waiting.size() + one.second.unsent;

@@ -22,12 +22,13 @@ namespace leeway::rendezvous {
 // leeway/rendezvous.h.
 bool is_key(std::string_view key);
 
-// Returns kInvalidArgument if a store does not take a key or value of such size or letters.
+// Returns kInvalidArgument if no store takes such a key (see is_key()) or so long a value.
 Status check_put(std::string_view key, ByteSpan value);
 
 class StoreTable {
  public:
-  // A value counts in bytes() until its last reader releases it, also after it was replaced.
+  // The bytes of a value are part of bytes() until its last reader releases it, also after it was
+  // replaced.
   using Value = std::shared_ptr<const std::vector<std::byte>>;
   // A writer or waiter: 0 is this process, others are the server's connections.
   using Owner = std::uint64_t;
@@ -45,7 +46,7 @@ class StoreTable {
 
   explicit StoreTable(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
-  // Bytes that a key with its value counts for in bytes().
+  // Returns the bytes that a key with its value adds to bytes().
   static std::size_t cost_of(std::string_view key, ByteSpan value);
   // Returns true if `more` bytes have room. If need be, erases keys that all their readers have
   // read.
@@ -70,8 +71,8 @@ class StoreTable {
   // Returns how often the key's present value was read, or 0 without a value.
   std::uint32_t reads(std::string_view key) const;
 
-  // Counts of puts and erasures, and of reads. Callers compare them to see whether something
-  // changed.
+  // changes() is the number of puts and erasures, all_reads() the number of reads. Callers compare
+  // earlier with later numbers to see whether something changed.
   std::uint64_t changes() const { return changes_; }
   std::uint64_t all_reads() const { return all_reads_; }
 

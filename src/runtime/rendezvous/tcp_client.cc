@@ -64,7 +64,8 @@ class StoreConnection {
   // Returns false if no more answers are wanted.
   using OnAnswer = std::function<bool(const StoreAnswer&)>;
 
-  // `attempt` counts attempts to connect: each proves the next of this process's secrets.
+  // `attempt` is the number of the attempt to connect. Each attempt proves another of this
+  // process's secrets, in turn.
   StoreConnection(const TcpSecurity& security, std::size_t attempt, const char* owner)
       : security_(security), attempt_(attempt), owner_(owner) {}
 
@@ -478,7 +479,7 @@ Result<TcpClient::ConnectionPtr> TcpClient::lease(Clock::time_point end, bool pa
     // Leaves a little time for the last attempt, so that it fails for its own reason and not by the
     // deadline.
     const Duration left = end - Clock::now();
-    // The error before says more than that of an attempt that the deadline cut off.
+    // The earlier error says more than the error of an attempt that the deadline cut off.
     if (absent && left <= Duration(0) && !before.ok()) return before;
     if (connection.ok() || !absent || !patient || left <= kRetryFirst) return connection;
     before = connection.status();
@@ -488,7 +489,7 @@ Result<TcpClient::ConnectionPtr> TcpClient::lease(Clock::time_point end, bool pa
   }
 }
 
-// Makes the next attempt prove the next secret, since some servers do not know a new one yet.
+// Makes the next attempt prove the next secret, since some servers do not know a new secret yet.
 // Reports the refusal once all secrets were refused.
 void TcpClient::tell_once_all_were_refused(const Status& why) {
   if (++attempt_ % security_.tls->secrets() == 0 && tell_refusal_)

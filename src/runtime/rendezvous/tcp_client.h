@@ -48,7 +48,8 @@ class TcpClient final : public Rendezvous {
             Clock::time_point end = Clock::time_point::max());
 
   // `tell` is called once, with the reason, if the other side does not prove that it is of this
-  // job. It may be a stranger, so calls go on trying; or this process has another secret.
+  // job. The other side may be a stranger, so calls go on trying. Or this process may have another
+  // secret.
   void on_refusal(std::function<void(const Status&)> tell) { tell_refusal_ = std::move(tell); }
   ~TcpClient() override;
 
@@ -63,7 +64,8 @@ class TcpClient final : public Rendezvous {
   Result<std::vector<std::byte>> put_and_get(std::string_view put_key, ByteSpan value,
                                              std::string_view get_key, Duration patience);
 
-  // Least round trip to the server that TCP measured on connections now free. 0 if none is free.
+  // Returns the least round trip that TCP measured on connections not in use now, or 0 if there are
+  // none.
   Duration round_trip() const override;
 
   // The two ends of the connection that was used last, if no call uses it now.

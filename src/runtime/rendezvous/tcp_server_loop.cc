@@ -21,7 +21,7 @@ namespace {
 using asio::ip::tcp;
 
 // Time for answers to leave when the server closes. A few ranks' answers are kilobytes, which leave
-// at once or never. Many ranks' tables are megabytes each, which have the time that 100 MB/s take.
+// at once or never. Many ranks' tables are megabytes each; they get as long as 100 MB/s need.
 constexpr Duration kFlushTime = std::chrono::milliseconds(500);
 constexpr Duration kFlushTimePerByte = std::chrono::nanoseconds(10);
 
@@ -32,8 +32,8 @@ constexpr Duration kAcceptRetry = std::chrono::milliseconds(50);
 constexpr std::array<std::byte, 7> kHandshakeFailure = {std::byte{21}, std::byte{3}, std::byte{3},
                                                         std::byte{0},  std::byte{2}, std::byte{2},
                                                         std::byte{40}};
-// Most alerts in kAlertWindow. An alert tells a rank that it has another secret. The limit is for
-// floods, because an alert costs a third of what a connection costs.
+// Limit on alerts in kAlertWindow. An alert tells a rank that it has another secret. The limit is
+// for floods, because an alert costs a third of what a connection costs.
 constexpr int kAlertsPerSecond = 50;
 constexpr Duration kAlertWindow = std::chrono::seconds(1);
 
@@ -47,10 +47,10 @@ bool is_handshake(ByteSpan first) {
   return first.size() >= 2 && first[0] == std::byte{22} && first[1] == std::byte{3};
 }
 
-// Most connections to accept in a row before the thread does other work.
+// Limit on connections to accept in a row before the thread does other work.
 constexpr int kAcceptBatch = 64;
 
-// The wildcard address. That of IPv6 also takes IPv4 where the system allows it.
+// Returns the wildcard address. With IPv6 it also accepts IPv4 where the system allows that.
 tcp::endpoint any_address(std::uint16_t port, bool v6) {
   return {v6 ? tcp::v6() : tcp::v4(), port};
 }

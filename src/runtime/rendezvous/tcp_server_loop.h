@@ -52,7 +52,7 @@ class TcpServer::Loop {
  private:
   using tcp = asio::ip::tcp;
 
-  // Most bytes read at a time, and the longest first message. A rank's first message has some
+  // Limit on the bytes read at a time, and on a first message. A rank's first message has some
   // hundred bytes.
   static constexpr std::size_t kReadBytes = std::size_t{8} * 1024;
   // Least interval of log lines about dropped connections. A rank with another secret connects

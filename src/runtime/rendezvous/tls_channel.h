@@ -1,5 +1,5 @@
-// The server's side of a TLS connection. It encrypts answers a part at a time, so that the tables
-// of many ranks are not all here encrypted at once.
+// The server's side of a TLS connection. It encrypts answers a part at a time, so that memory does
+// not hold the encrypted tables of many ranks at once.
 #pragma once
 
 #include <cstddef>

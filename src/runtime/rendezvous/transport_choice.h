@@ -14,8 +14,8 @@ namespace leeway::rendezvous {
 Status check_wishes(const control::Hello& hello, const LocalConfiguration& root);
 
 // Chooses the transport for all ranks, which all ask for `wanted`. `udp` has the UDP addresses of
-// all; `offers` is by rank. Automatic means verbs if every rank has it, else UDP. Returns
-// kUnsupported, and names the rank, if one lacks a transport that was asked for by name.
+// all ranks; `offers` is by rank. Automatic means verbs if every rank has it, else UDP. Returns
+// kUnsupported, and names the rank, if a rank lacks a transport that was asked for by name.
 Result<GroupTransport> choose_transport(TransportKind wanted, const GroupTransport& udp,
                                         const std::vector<std::vector<TransportOffer>>& offers);
 

@@ -109,7 +109,7 @@ bool names_protection(const std::vector<std::string_view>& words, const char* me
   });
 }
 
-// Returns the variable that `name` probably means, or null. The first of these counts:
+// Returns the variable that `name` probably means, or null. It is the first that exists of these:
 //   1. a variable at most one typo away
 //   2. one of kProtectingVariables that shares a word with `name` (is_word())
 //   3. a variable two typos away, if is_slip()

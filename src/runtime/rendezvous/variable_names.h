@@ -30,7 +30,8 @@ std::vector<OddVariable> odd_variables(const char* const* environment);
 // Returns kInvalidArgument if a variable in `odd` leaves the group open.
 Status check_names(const std::vector<OddVariable>& odd);
 
-// Checks the environment of this process. Logs each odd variable once. Errors as of check_names().
+// Checks the environment of this process. Logs each odd variable once. Returns check_names()'s
+// error.
 Status check_process_names();
 
 }  // namespace leeway::rendezvous

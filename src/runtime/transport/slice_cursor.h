@@ -17,7 +17,7 @@ inline std::size_t datagrams_of(const Train& train) {
 }
 
 // Walks through the bytes of a train's slices, in order. Callers must not ask for more bytes than
-// the slices have. Copies are cheap, so a caller can look ahead with one.
+// the slices have. Copies of a cursor are cheap, so a caller can look ahead with a copy.
 class SliceCursor {
  public:
   SliceCursor() = default;

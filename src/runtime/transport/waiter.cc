@@ -35,7 +35,7 @@ void Waiter::also_watch(int handle) {
 
 void Waiter::wait(Duration timeout, bool also_writable) {
   // wait() sets waiting_ before it reads called_, and wake() sets called_ before it reads waiting_.
-  // The accesses are sequentially consistent, so no call is lost.
+  // The accesses are sequentially consistent, so no wake() is lost.
   waiting_.store(true);
   if (!called_.exchange(false)) {
     const std::int64_t ns = std::max<std::int64_t>(timeout.count(), 0);

@@ -1,4 +1,5 @@
-// Sleeps until a socket or another pollable handle is ready, another thread calls, or time is up.
+// Sleeps until a socket or another pollable handle is ready, another thread calls wake(), or time
+// is up.
 //
 // It uses ppoll() on the handles and an eventfd, not Asio's loop, which is slower and allocates.
 // Measured with data already there (Asio 1.22, Linux 6.18): ppoll() takes 0.55 us. Asio with an
@@ -44,8 +45,8 @@ class Waiter {
   // until `timeout` is over.
   void wait(Duration timeout, bool also_writable);
 
-  // Ends the wait() in progress, or the next one. Any thread. Makes no system call unless somebody
-  // waits.
+  // Ends the wait() in progress, or the next one if none is. Any thread may call it. It makes no
+  // system call unless somebody waits.
   void wake();
 
  private:

@@ -34,7 +34,8 @@ class Whereabouts {
   Whereabouts& operator=(const Whereabouts&) = delete;
   virtual ~Whereabouts() = default;
 
-  // From now on receive() returns datagrams of unknown addresses as well, as from kNoRank.
+  // From now on receive() also returns datagrams from unknown addresses, with kNoRank as their
+  // sender.
   virtual void show_strangers() = 0;
   // Returns the address to which trains to the peer go. The peer must be known.
   virtual NetworkAddress address_of(Rank peer) const = 0;
@@ -48,13 +49,13 @@ class Whereabouts {
   // Returns the system's refusals to send to one peer. The count is 0 if there were none, or if the
   // transport does not count them.
   virtual SendRefusals refusals_to(Rank peer) const { return {.to = peer}; }
-  // Returns the refusals to the peer that was refused last.
+  // Returns the refusals to send to that peer whose refusal is the latest.
   virtual SendRefusals last_refusals() const { return {}; }
-  // Returns a peer to which a datagram was too long since the last call that returned this peer, or
-  // nullopt if there is none.
+  // Returns and forgets the latest refusal of one peer's datagram because of its length. Returns
+  // nullopt if no peer has such a refusal.
   virtual std::optional<LengthRefusal> take_refusal() { return std::nullopt; }
-  // Returns the address of the latest datagram that came from no member; it is not known() if none
-  // came.
+  // Returns the source address of the latest datagram that came from no member. The address is not
+  // known() if none came.
   virtual NetworkAddress last_stranger() const { return {}; }
 };
 

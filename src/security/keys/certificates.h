@@ -48,7 +48,7 @@ class Certificates {
   std::string valid_until_;
 };
 
-// What a process proves its membership with. If there are certificates and no secret,
+// Means by which a process proves that it is a member. If there are certificates and no secret,
 // read_credentials() derives a public Secret from the job's name.
 struct CredentialFiles {
   std::string secret;

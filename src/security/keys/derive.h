@@ -24,8 +24,9 @@ Key expand(const Key& key, std::string_view label);
 // Fills `out` with random bytes of the system. Without them the process ends, so call
 // check_random() first.
 void fill_randomly(MutableByteSpan out);
-// Checks that random bytes can be had. kUnsupported: the system has none for this process.
-// kResourceExhausted: no memory. kCancelled: the process is ending, and OpenSSL is torn down.
+// Checks that random bytes can be had. Returns kUnsupported if the system has none for this
+// process, kResourceExhausted if there is no memory, or kCancelled if the process is ending and
+// OpenSSL is torn down.
 Status check_random();
 
 // Overwrites bytes that must not stay in memory.

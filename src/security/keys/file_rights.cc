@@ -35,7 +35,7 @@ bool is_own_group(gid_t group) {
   return std::find(groups.begin(), groups.end(), group) != groups.end();
 }
 
-// Returns whether the entry lets a user read who is not root, this process or in its groups.
+// Returns whether the entry lets anybody read except root, this process's user and its groups.
 bool tells_others(const Entry& entry, gid_t owning_group) {
   if ((entry.rights & R_OK) == 0) return false;
   if (entry.tag == kUser) return entry.id != 0 && entry.id != ::geteuid();

@@ -26,9 +26,9 @@ class ProcessKey {
   const Key& public_half() const { return public_; }
 
   // Returns the key that only this process and the owner of the other half can compute, for one
-  // lane of one meeting. kMismatch: the bytes are no public half. kInternal: this key was asked for
-  // before. A key is given out only once, so that no two counters of this process number datagrams
-  // under it.
+  // lane of one meeting. Returns kMismatch if the bytes are no public half, or kInternal if this
+  // key was asked for before. A key is given out only once, so that no two counters of this process
+  // number datagrams under it.
   Result<Key> agree(const Key& other, const Key& meeting, std::uint8_t lane) const;
 
  private:

@@ -49,8 +49,8 @@ std::optional<Key> key_of(std::string_view line) {
   return key;
 }
 
-// Returns false for 32 bytes that are hardly random: that have at most 16 different values, as one
-// random key in 10^13 has, or that count up in equal steps.
+// Returns false for 32 bytes that are hardly random. Such bytes have at most 16 different values,
+// as one random key in 10^13 has, or count up in equal steps.
 bool may_be_random(const Key& key) {
   std::array<std::byte, 256> seen{};
   bool counts = true;

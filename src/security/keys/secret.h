@@ -35,7 +35,7 @@ class Secret {
 
 class Certificates;
 
-// Most secrets in one file.
+// Limit on the secrets in one file.
 inline constexpr std::size_t kSecretsMax = 8;
 
 class Secrets {
@@ -62,13 +62,14 @@ class Secrets {
 
   // From now on secrets only prove membership at a meeting. Pairs of processes seal with keys from
   // their key agreement alone, so groups with different secrets find the same keys for a pair, in
-  // whichever order they meet. The ids change, too: a process that does not call this would find
-  // other keys, so it must share no secret with one that does.
+  // whichever order they meet. The ids change, too. A process that does not call this function
+  // would find other keys, so it must share no secret with a process that does.
   void use_for_meetings_only();
   bool for_meetings_only() const { return for_meetings_only_; }
 
-  // Returns the secret that a client proves at an attempt: each in turn, in the order of the file.
-  // Those after the first are for peers whose files were changed earlier, or are not changed yet.
+  // Returns the secret that a client proves at this attempt. Attempts take the secrets in turn, in
+  // the order of the file. Later secrets are for peers whose files were changed earlier, or are not
+  // changed yet.
   const Secret& at(std::size_t attempt) const { return all_[attempt % all_.size()]; }
   std::size_t count() const { return all_.size(); }
   const Secret* find(std::uint64_t id) const;

@@ -7,7 +7,7 @@
 namespace leeway::keys {
 namespace {
 
-// No place contains a zero byte, so one separates place and message.
+// No place contains a zero byte, so a zero byte separates place and message.
 Key proof_by(const Secret& secret, const std::string& place, ByteSpan message) {
   const ByteSpan text = std::as_bytes(std::span(place));
   std::vector<std::byte> input(text.begin(), text.end());

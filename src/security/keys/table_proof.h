@@ -14,8 +14,8 @@ namespace leeway::keys {
 // group, meeting and rank. A copy of the message under another key proves nothing.
 std::vector<std::byte> prove(const Secrets& secrets, const std::string& place, ByteSpan message);
 
-// Returns whether a process that holds the secrets with ids `theirs` made the proof. The proof by
-// the secret that both share counts (shared_secret()).
+// Returns whether a process that holds the secrets with ids `theirs` made the proof. Only the proof
+// by the secret that both sides share is checked (shared_secret()).
 bool is_proved(const Secrets& own, const std::vector<std::uint64_t>& theirs,
                const std::string& place, ByteSpan message, ByteSpan proof);
 

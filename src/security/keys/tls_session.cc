@@ -21,14 +21,14 @@
 namespace leeway::keys {
 namespace {
 
-// Most bytes that are taken before the handshake is done. Our ClientHello has 300 bytes.
+// Limit on the bytes that are taken in before the handshake is done. Our ClientHello has 300 bytes.
 constexpr std::size_t kHandshakeBytesMax = std::size_t{16} * 1024;
 
 constexpr std::size_t kRecordBytes = std::size_t{16} * 1024;
 
 constexpr char kCiphers[] = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256";
 
-// Most characters of a stranger's text that an error quotes.
+// Limit on the characters of a stranger's text that an error quotes.
 constexpr std::size_t kForeignTextMax = 80;
 
 // Returns the identity that names a secret in a ClientHello.
@@ -36,12 +36,13 @@ std::string identity_of(std::uint64_t id) {
   return hex_text(id);
 }
 
-// Random numbers of the latest first messages (ClientHellos). A recorded one that is sent again is
-// refused before it costs an X25519 exchange. A new one costs an exchange only if it proves a
-// secret, or if certificates are used.
+// Random numbers of the latest first messages (ClientHellos). A recorded message that is sent again
+// is refused before it costs an X25519 exchange. A new message costs an exchange only if it proves
+// a secret, or if certificates are used.
 class LatestHellos {
  public:
-  // has() returns whether the number was added before. add() adds it, and returns false if it was.
+  // has() returns whether the number was added before. add() adds it, or returns false if it was
+  // there.
   bool has(std::uint64_t number) const {
     const std::lock_guard lock(mutex_);
     return numbers_.contains(number);
@@ -274,8 +275,8 @@ TlsSession::TlsSession(std::shared_ptr<const TlsContext> context, Side side, std
     ::SSL_set_accept_state(ssl);
     return;
   }
-  // The server must prove the secret. One that shows a certificate instead is refused, since none
-  // is trusted.
+  // The server must prove the secret. A server that shows a certificate instead is refused, since
+  // no certificate is trusted.
   if (!parts_->context->has_certificates()) ::SSL_set_verify(ssl, SSL_VERIFY_PEER, nullptr);
   ::SSL_set_connect_state(ssl);
   shake_hands();

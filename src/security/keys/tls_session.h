@@ -1,10 +1,10 @@
 // TLS 1.3 between two processes that hold a secret. The caller has the sockets: it hands in bytes
 // of the connection, and gets bytes to send.
 //
-// With certificates both sides show one of the same job (certificates.h), and no secret is used.
-// Otherwise the secret is an external pre-shared key, always with an X25519 exchange (psk_dhe_ke),
-// so an attacker who learns the secret later cannot read earlier sessions. There are no tickets and
-// no early data. The identity in the first message is the secret's id.
+// With certificates both sides show a certificate of the same job (certificates.h), and no secret
+// is used. Otherwise the secret is an external pre-shared key, always with an X25519 exchange
+// (psk_dhe_ke), so an attacker who learns the secret later cannot read earlier sessions. There are
+// no tickets and no early data. The identity in the first message is the secret's id.
 #pragma once
 
 #include <memory>
@@ -37,7 +37,7 @@ class TlsContext {
   FirstMessage judge(ByteSpan first, std::size_t bytes_max) const;
   // Returns whether certificates, and not a secret, prove identities.
   bool has_certificates() const;
-  // After this many attempts a client has proved each of its secrets.
+  // Number of secrets. A client has proved each of them after as many attempts.
   std::size_t secrets() const;
 
  private:

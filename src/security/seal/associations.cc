@@ -9,12 +9,12 @@
 namespace leeway::seal {
 namespace {
 
-// Most pieces of a datagram. A datagram has no more pieces than its batch has slices, and these are
-// at most two for each datagram (protocol/train_buffer.h).
+// Limit on the pieces of a datagram. A datagram has no more pieces than its batch has slices; a
+// batch has at most two slices for each datagram (protocol/train_buffer.h).
 constexpr std::size_t kPiecesMax = 256;
 
-// Most key exchanges in one on_wake(). One takes less than 100 us at either end, so on_wake() takes
-// no longer than a few batches, however many peers there are.
+// Limit on key exchanges in one on_wake(). An exchange takes less than 100 us at either end, so
+// on_wake() takes no longer than a few batches, however many peers there are.
 constexpr int kExchangesPerWake = 4;
 
 std::size_t datagrams_of(const Train& train) {

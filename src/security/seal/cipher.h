@@ -39,8 +39,9 @@ class Cipher {
   // Sets the key. An object is used only for sealing or only for opening.
   virtual void set_key(const CipherKey& key, const NonceVector& vector) = 0;
 
-  // Encrypts the pieces into `out`: a whole datagram of the header, which must be there, as many
-  // bytes as the pieces have, and the proof. Allocates nothing. Use each number once under a key.
+  // Encrypts the pieces into `out`. `out` is a whole datagram: the header, which must be there
+  // already, as many bytes as the pieces have, and the proof. Allocates nothing. Use each number
+  // once under a key.
   virtual void seal(std::uint64_t number, std::span<const Slice> pieces, MutableByteSpan out) = 0;
 
   // Opens in place the bytes between header and proof. Returns false if the proof is wrong; the

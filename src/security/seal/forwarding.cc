@@ -13,8 +13,8 @@ namespace {
 constexpr double kBurstSeconds = 0.05;
 constexpr double kBurstBytesMin = 2 * 65'536;
 // Bytes reserved for short datagrams, which find out whether the path works. Half of the forwarding
-// rate fills the reserve. Short datagrams may use little more than it. Otherwise ends, reports and
-// repair requests would pass, and their data would not.
+// rate fills the reserve. Short datagrams may use little more than the reserve. Otherwise ends,
+// reports and repair requests would pass, and their data would not.
 constexpr double kReservedBytes = 8'192;
 constexpr double kReservedPart = 0.5;
 constexpr std::size_t kShortBytes = 256;
@@ -67,7 +67,7 @@ void Forwarding::fill(Instant now) {
 }
 
 // Takes a datagram's tokens; returns false if there are too few. A short datagram uses the reserve.
-// If that is empty, it uses the rest, but leaves kBurstBytesMin / 2 there.
+// If the reserve is too small, it takes other tokens, but leaves kBurstBytesMin / 2 of them.
 bool Forwarding::spend(Instant now, std::size_t size) {
   fill(now);
   const auto bytes = static_cast<double>(size);

@@ -50,12 +50,12 @@ class Forwarding {
   std::optional<ShareMessage> share_for(Instant now, Rank from);
 
   // Decides whether to forward an opened datagram whose head asks for it. If so, returns the
-  // receiver and replaces the head by the receiver's; the caller then seals the datagram as a path
-  // message for it. Else counts the refusal and returns nullopt.
+  // receiver and replaces the head by the receiver's. The caller then seals the datagram for the
+  // receiver as a path message. Else counts the refusal and returns nullopt.
   std::optional<Rank> forward(Instant now, Rank from, const RelayHead& head, Ecn ecn,
                               const Roaming& roaming, MutableByteSpan opened);
-  // Opens the inner datagram of one that a relay forwarded to this process. `from` of the result is
-  // kNoRank unless the process that the head names sealed it.
+  // Opens the inner datagram of a datagram that a relay forwarded to this process. `from` of the
+  // result is kNoRank unless the inner datagram was sealed by the process that the head names.
   Associations::Opened open(Instant now, const RelayHead& head, Associations& seals,
                             MutableByteSpan opened) const;
 

@@ -23,7 +23,7 @@ struct PairKeys {
   bool leads = false;  // this process begins key phases; the other one follows
 };
 
-// What both processes know of one of them.
+// What both processes of a pair know of one of the two.
 struct Party {
   keys::Key public_key{};
   std::uint32_t tag_base = 0;  // its high 16 bits are those of all tags that it receives

@@ -61,10 +61,10 @@ std::optional<RelayHead> decode_relay_head(ByteSpan bytes);
 
 // A relay sends this message to a process if it has not forwarded all of its datagrams (WIRE 9.10).
 struct ShareMessage {
-  // Number of datagrams of the message's receiver that exceeded its share, since the two met,
-  // modulo 2^32.
+  // Number of datagrams from this message's receiver that exceeded its share, since the two
+  // processes met, modulo 2^32.
   std::uint32_t refused = 0;
-  // Rate at which the relay forwards for the receiver from now on. The seals of the hop count, too.
+  // Rate at which the relay forwards for the receiver from now on, seals of the hop included.
   std::uint64_t bytes_per_second = 0;
 
   friend bool operator==(const ShareMessage&, const ShareMessage&) = default;

@@ -10,7 +10,8 @@ using namespace std::chrono_literals;
 
 // If no address of a peer has answered after this time, a relay is looked for.
 constexpr Duration kRelayAfter = 1s;
-// Most peers through which a challenge goes at a time. The first answer comes by the shortest path.
+// Limit on the peers through which a challenge goes at a time. The first answer comes by the
+// shortest path.
 constexpr int kAskedAtOnce = 8;
 // Pauses between rounds of challenges: the first, and the longest. After kSearches rounds without
 // an answer the pause is kSearchSlowly.
@@ -32,8 +33,8 @@ void RelaySearch::meet(Instant now, Rank slot) {
   begin(now, slot, kRelayAfter);
 }
 
-// Begins to search a relay for the peer. If the peer has one, it forwards until the search has
-// ended.
+// Begins to search a relay for the peer. If the peer has a relay, that relay forwards until the
+// search has ended.
 void RelaySearch::begin(Instant now, Rank slot, Duration patience) {
   Help& help = helps_[slot];
   help.searching = true;

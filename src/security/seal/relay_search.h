@@ -1,8 +1,8 @@
 // Finds relays for peers without a path of their own (WIRE 9.8).
 //
 // Processes need not agree on a relay. A challenge to the peer goes through others, sealed end to
-// end. One by which the answer comes back reaches both, so it can relay. Each of the two processes
-// chooses for its own direction.
+// end. A process through which the answer comes back reaches both ends, so it can relay. Each of
+// the two ends chooses for its own direction.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@ class RelaySearch {
   // Returns the peer's relay; kNoRank if traffic goes straight to the peer's address.
   Rank via(Rank slot) const { return helps_[slot].via; }
 
-  // Call it when the path to the peer is lost. If the peer was a relay for others, these need
-  // another one.
+  // Call it when the path to the peer is lost. If the peer was a relay for others, those need
+  // another relay.
   void on_lost(Instant now, Rank slot);
   // Call it when an address of the peer has answered, so that the peer needs no relay any more.
   void on_settled(Rank slot);
-  // Notes that a challenge of the peer came through `via`, which therefore reaches both.
+  // Notes that a challenge of the peer came through `via`, which therefore reaches both ends.
   void take_hint(Instant now, Rank slot, Rank via);
   // Takes in the peer's answer to a challenge; it came through `via`.
   void on_answer(Instant now, Rank slot, Rank via, std::uint64_t token);

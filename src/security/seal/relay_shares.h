@@ -1,7 +1,8 @@
 // Keeps the rate at which each relay forwards this process's datagrams (WIRE 9.10).
 //
 // A relay's message can only slow down traffic through that relay, which the relay could drop
-// anyway. A rate counts as kLeast at least, so challenges through other relays still pass.
+// anyway. A rate below kLeast is taken as kLeast, so that challenges through other relays still
+// pass.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +33,8 @@ class RelayShares {
 
   // Counts datagrams that leave through the relay.
   void on_sent(Rank relay, std::uint64_t datagrams);
-  // Takes in a relay's message. Refuses and counts it if it claims more refusals than datagrams
-  // were sent through the relay, or fewer than an earlier message.
+  // Takes in a relay's message. A message that claims more refusals than datagrams were sent
+  // through the relay, or fewer than an earlier message, is refused and counted.
   void on_message(Rank relay, const ShareMessage& message);
 
   // Returns the next changed rate of a relay; nullopt if none is left.

@@ -12,9 +12,10 @@ using namespace std::chrono_literals;
 // After this many unanswered challenges the present address counts as silent. At 10 % loss both
 // ways, a working address is found silent in one of four thousand trials.
 constexpr std::uint64_t kAsksOfPresent = 5;
-// Most challenges to an address that another peer told.
+// Limit on the challenges to an address that another peer told.
 constexpr std::uint64_t kAsksOfWhereabouts = 8;
-// How often others are told where a moved peer is, and among how many slots they are.
+// Number of times that others are told where a moved peer is, and number of slots in which they
+// are.
 constexpr int kTells = 3;
 constexpr Duration kTellMoveAgain = 250ms;
 constexpr std::size_t kToldMax = 64;

@@ -57,7 +57,7 @@ struct Place : Challenges {
 };
 
 struct RoamingState {
-  // Most candidates of a peer beside its first address, and most addresses on trial at a time.
+  // Limit on a peer's candidates beside its first address, and on its addresses on trial at a time.
   static constexpr std::size_t kTrialsMax = 4;
 
   struct Outgoing {

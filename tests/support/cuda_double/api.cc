@@ -1,9 +1,9 @@
 // A stand-in for libcuda.so.1 ("the double") on machines without a GPU: the functions of the CUDA
-// driver that Leeway and its tests call. With it tests can check order, addresses and that nothing
-// blocks, but not speed.
+// driver that Leeway and its tests call. With it tests can check order and addresses, and that
+// nothing blocks, but not speed.
 //
-// It differs from CUDA: the null stream does not wait for other streams, and all streams have one
-// priority.
+// It differs from CUDA in two ways: the null stream does not wait for other streams, and all
+// streams have the same priority.
 #include <unistd.h>
 
 #include <atomic>
@@ -96,7 +96,8 @@ thread_local bool calls_forbidden = false;
 thread_local std::vector<Context> current;
 thread_local int capture_mode = 0;
 
-// Returns null in a forked child of the process that called cuInit.
+// Returns the double, or null in a forked child of the process that called cuInit. `name` is the
+// function that is called.
 Double* ready(const char* name) {
   if (calls_forbidden) fault("%s is called by a thread that must not call CUDA", name);
   Double* const made = the_double.load();

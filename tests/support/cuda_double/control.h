@@ -9,9 +9,9 @@
 #pragma GCC visibility push(default)
 extern "C" {
 
-// How streams run. Change it only while no stream has work. Initial values come from the
-// environment: CUDA_DOUBLE_SEED (1), CUDA_DEVICE_MAX_CONNECTIONS (8), CUDA_DOUBLE_STREAM_WAITS (1).
-// CUDA_DOUBLE_DEVICES (8) cannot be changed later.
+// How streams run. Settings may change only while no stream has work. Their initial values come
+// from the environment: CUDA_DOUBLE_SEED (1), CUDA_DEVICE_MAX_CONNECTIONS (8),
+// CUDA_DOUBLE_STREAM_WAITS (1). CUDA_DOUBLE_DEVICES (8) cannot be changed later.
 struct CudaDoubleSettings {
   std::uint64_t seed;
   int connections;   // 1: all streams of a device go through one queue, in the order of calls
@@ -19,8 +19,8 @@ struct CudaDoubleSettings {
 };
 void cuda_double_configure(const CudaDoubleSettings* settings);
 
-// Enqueues `kernel`, which runs when the stream reaches it. It must access device memory through
-// cuda_double_alias(). May be captured.
+// Enqueues `kernel`, which runs when the stream reaches it. The kernel must access device memory
+// through cuda_double_alias(). The launch may be captured.
 leeway::device::cuda::Code cuda_double_launch(leeway::device::cuda::Stream stream,
                                               void (*kernel)(void*), void* argument);
 // Returns the address at which a kernel accesses device memory. Ends the process unless `memory`
@@ -28,12 +28,12 @@ leeway::device::cuda::Code cuda_double_launch(leeway::device::cuda::Stream strea
 void* cuda_double_alias(leeway::device::cuda::Address memory, std::uint64_t bytes);
 
 // Registers a kernel with one parameter, which cuLibraryGetKernel() then finds in every image.
-// `run` gets a copy of the parameter and the number of warps. It must access device memory through
-// cuda_double_alias().
+// `run` is the kernel: it gets a copy of the parameter and the number of warps, and must access
+// device memory through cuda_double_alias().
 void cuda_double_register_kernel(const char* name, std::uint64_t parameter_bytes,
                                  void (*run)(const void* parameter, unsigned warps));
 
-// Makes every later CUDA call of this thread end the process, with the call's name.
+// From now on any CUDA call of this thread ends the process and prints the call's name.
 void cuda_double_forbid_calls();
 
 }  // extern "C"

@@ -63,11 +63,11 @@ struct Capture {
   std::uint64_t id = 0;
   const Stream* origin = nullptr;
   bool guards = false;  // the mode of the capture forbids calls that may wait
-  // Becomes null at the end of the capture.
+  // The graph so far. It becomes null at the end of the capture.
   std::shared_ptr<GraphBody> body = std::make_shared<GraphBody>();
   std::shared_ptr<void> handle;  // handle of the graph, while the capture goes on
 
-  // Returns true if `node` is one of `tips`, or some tip depends on it.
+  // Returns true if `node` is one of `tips`, or if one of `tips` depends on it.
   bool reaches(const std::vector<std::size_t>& tips, std::size_t node) const {
     std::vector<std::size_t> left = tips;
     while (!left.empty()) {

@@ -19,11 +19,11 @@ constexpr int kCaptureIsolation = 905;
 constexpr int kIllegalState = 401;
 constexpr int kModeRelaxed = 2;
 
-// Time between two looks at words in host memory that streams wait for. The host writes them
+// Time between two looks at words in host memory that streams wait for. The host writes these words
 // without calling CUDA, so the double must poll.
 constexpr microseconds kLookEvery{30};
-// When a device picks work, it delays the stream one time in kLiesOneIn, and pauses one time in
-// kPausesOneIn.
+// When a device picks work, it delays the picked stream one time in kLiesOneIn, and pauses itself
+// one time in kPausesOneIn.
 constexpr std::uint64_t kLiesOneIn = 8;
 constexpr std::uint64_t kPausesOneIn = 64;
 constexpr std::uint64_t kLiesMax = 40;
@@ -187,7 +187,7 @@ bool Machine::guarded() {
   return guarded_ > 0;
 }
 
-// Adds to `out` what can begin now of the first work in the stream's queue.
+// Adds to `out` the parts of the first work in the stream's queue that can begin now.
 void Machine::add_picks(const std::shared_ptr<Stream>& stream, std::vector<Pick>& out) {
   Work& next = stream->queue.front().work;
   if (next.graph == nullptr) {
@@ -291,7 +291,8 @@ void Machine::finish(const Pick& pick, std::unique_lock<std::mutex>& lock) {
   stream.queue.pop_front();
   ++stream.completed;
   changed_.notify_all();
-  // Destroys the graph without the lock, because its user functions may take locks of their own.
+  // Destroys the graph without holding the lock, because its user functions may take locks of their
+  // own.
   lock.unlock();
   ended = {};
   lock.lock();

@@ -1,9 +1,9 @@
 // The double's devices: the queues of their streams, and the threads that do the work.
 //
 // Each device is a thread. By a seeded choice, it picks one of the streams whose next work can
-// begin, and now and then delays a stream. With one connection, a device does all work in the order
-// of the calls, so work that cannot begin holds up everything behind it. Host functions run on one
-// thread, as with CUDA.
+// begin, and now and then delays a stream. If the device has one connection, it does all work in
+// the order of the calls, so work that cannot begin holds up everything behind it. Host functions
+// run on one thread, as with CUDA.
 #pragma once
 
 #include <condition_variable>
@@ -22,7 +22,7 @@ namespace cuda_double {
 
 struct Event {
   // Becomes true when the stream reaches the last record of this event. Waiters keep the pointer,
-  // so they wait for that record even if the event is recorded again.
+  // so they wait for the same record even if the event is recorded again.
   std::shared_ptr<bool> reached = std::make_shared<bool>(true);
   std::shared_ptr<Capture> capture;  // capture in which the last record was made, if any
   std::vector<std::size_t> tips;

@@ -49,10 +49,10 @@ Address Memory::allocate(int device, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   const Space& space = spaces_.at(device);
   const Address end = space.begin + kDeviceBytes;
-  // Small allocations are aligned no better than CUDA aligns them, because CUDA puts several into a
-  // page.
+  // Small allocations are aligned no better than by CUDA, which puts several of them into a page.
   const std::size_t begin = bytes < kLargePage ? kLeastAlignment : 0;
-  // Finds the first gap for the memory and one unused page behind it, which catches overruns.
+  // Finds the first gap that has room for the memory and one unused page behind it. That page
+  // catches overruns.
   const std::size_t length = pages(begin + bytes, kPage) + kPage;
   const auto page_of = [](Address memory) { return memory / kPage * kPage; };
   Address page = space.begin;

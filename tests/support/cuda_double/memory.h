@@ -20,9 +20,9 @@ class Memory {
  public:
   explicit Memory(int devices);
 
-  // Returns memory filled with a pattern, or 0 if there is not enough.
+  // Returns memory filled with a pattern, or 0 if the device has too little left.
   Address allocate(int device, std::size_t bytes);
-  // Returns false unless `memory` is what allocate() returned.
+  // Frees memory. Returns false unless `memory` is an address that allocate() returned.
   bool free(Address memory);
   void* allocate_host(std::size_t bytes);
   bool free_host(void* memory);

@@ -1,4 +1,4 @@
-// The text form of codecs and the settings each of them may have.
+// Tests the text form of codecs, and the settings that each of them may have.
 #include <gtest/gtest.h>
 
 #include <limits>

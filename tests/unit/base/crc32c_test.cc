@@ -110,7 +110,7 @@ TEST(Crc32cPolynomial, PowersOfXAreTheChecksumsRegister) {
   EXPECT_EQ(internal::x_to_the(31), 1u);
   EXPECT_EQ(internal::x_to_the(32), internal::kCrc32cPolynomial);
   // The polynomial is (x + 1) times a primitive polynomial of degree 31, so powers of x repeat
-  // after 2^31 - 1 steps and not after any proper part: 2^31 - 1 is prime, and x^1 is not 1.
+  // after 2^31 - 1 steps. They do not repeat sooner, because 2^31 - 1 is prime, and x^1 is not 1.
   EXPECT_NE(internal::x_to_the(1), internal::x_to_the(0));
 }
 

@@ -40,7 +40,7 @@ TEST(KeyedHash, FlipsHalfTheBitsWhenOneBitOfTheCounterChanges) {
   for (std::uint32_t i = 0; i < kDraws; ++i) {
     flipped += std::popcount(keyed_hash(1, i, 0, 0, 0) ^ keyed_hash(1, i, 0, 0, 1));
   }
-  // Counts fair bits, 64 for each draw. The tolerance is five standard errors.
+  // Each of a draw's 64 bits should flip with probability 1/2. The tolerance is 5 standard errors.
   const double mean = 32.0 * kDraws;
   EXPECT_NEAR(flipped, mean, 5 * std::sqrt(mean / 2));
 }

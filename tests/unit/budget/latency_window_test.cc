@@ -39,8 +39,9 @@ TEST(LatencyWindowTable, WhatWasGivenUpLastedLonger) {
   window.add_step(Latencies{1, 9}, Duration(5));
   window.add_step(Latencies{2, 7}, Duration(7));
   window.add_step(Latencies{3, 4}, Duration(9));
-  // The micro-batch aborted after 5 gets the first longer latency, 9. The search goes on from the 2
-  // and around to the 9 for the one aborted after 7. Nothing is longer than 9.
+  // An aborted micro-batch gets a completed latency that is longer than its own time. The one
+  // aborted after 5 gets 9, the first such latency. For the one aborted after 7, the search goes on
+  // from the 2 and around to the 9. Nothing is longer than 9.
   EXPECT_THAT(window.table().ns, ElementsAre(1, 9, 9, 2, 7, 9, 3, 4, 9));
 }
 

@@ -33,7 +33,7 @@ AgreementOptions usual_options() {
           .drift_tolerance = 0.0};
 }
 
-// Ranks that take steps together, and exchange as an all-reduce would. Remembers all latencies.
+// Ranks that take steps together and exchange values as in an all-reduce. All latencies are kept.
 class Group {
  public:
   using Latency = std::function<std::int64_t(std::uint32_t rank)>;

@@ -141,8 +141,8 @@ TEST(BestThreshold, OfStepsThatTakeNoTimeIsNone) {
   EXPECT_EQ(group.best().effective_speedup, 0.0);
 }
 
-// A wall time shorter than the compute time, as of a clock that missed time, is no negative
-// overhead.
+// A clock that missed time may give a wall time shorter than the compute time. That must not become
+// a negative overhead.
 TEST(BestThreshold, TakesNoNegativeOverhead) {
   SimulatedGroup group = unit_vector();
   group.wall = Duration(1);
@@ -161,7 +161,7 @@ TEST(BestThreshold, OfTheLongestTimesDoesNotOverflow) {
   EXPECT_TRUE(std::isfinite(best.effective_speedup));
 }
 
-// Every rank adds its own window, and the tables are combined as an all-reduce would.
+// Searches as a group does: each rank adds its window, and tables are combined as by all-reduces.
 ThresholdChoice distributed(const SimulatedGroup& group) {
   std::vector<ThresholdSearch> searches(group.ranks, ThresholdSearch({.steps = group.steps}));
   for (std::uint32_t rank = 0; rank < group.ranks; ++rank) {

@@ -40,7 +40,7 @@ inline leeway_tensor output_of(std::vector<float>& values) {
 
 }  // namespace leeway::c_abi::testing
 
-// Expects the call to succeed; otherwise its text is shown.
+// Expects the call to succeed; otherwise the error's text is shown.
 #define EXPECT_DONE(call) EXPECT_EQ(call, LEEWAY_OK) << leeway_last_error()
 #define ASSERT_DONE(call) ASSERT_EQ(call, LEEWAY_OK) << leeway_last_error()
 // Expects the call to fail with a text that contains `part`.

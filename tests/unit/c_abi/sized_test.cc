@@ -14,7 +14,7 @@ namespace {
 using testing::Group;
 using ::testing::HasSubstr;
 
-// The structure of a program with a newer header.
+// The options of a program with a newer header, in which the struct has one more member.
 struct NewerOptions {
   leeway_collective_options known = LEEWAY_COLLECTIVE_OPTIONS_INIT;
   std::uint64_t of_tomorrow = 0;

@@ -160,7 +160,8 @@ TEST(AdamStateNonFinite, InfinitiesOfE5M2Decode) {
   EXPECT_TRUE(std::isnan(back[2]));
 }
 
-// `largest` makes the scale 1, and the elements `small` lie below the smallest subnormal.
+// Returns `largest`, which must make the scale 1, and then `count` elements `small`, which must lie
+// below the smallest subnormal.
 std::vector<float> underflowing(float largest, float small, std::size_t count) {
   std::vector<float> values(count + 1, small);
   values[0] = largest;

@@ -26,8 +26,8 @@ namespace {
 constexpr std::size_t kLongest = 257;
 constexpr std::array kFloatCodecs = {Codec::fp32, Codec::fp16, Codec::bf16};
 
-// Random bit patterns without NaN, because processors differ in the payload of a computed NaN.
-// Every second value has any bits at all; the others have ordinary size.
+// Returns random bit patterns without NaN, because processors differ in the payload of a computed
+// NaN. Every second value has any bits at all; the others have ordinary size.
 std::vector<float> test_floats(std::size_t count, std::uint32_t stream) {
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i) {

@@ -16,7 +16,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// value = mantissa * 2^exponent, straight from the format's definition.
+// Returns mantissa * 2^exponent, straight from the format's definition.
 double value_of(std::uint16_t code, int exponent_bits, int mantissa_bits) {
   const int bias = (1 << (exponent_bits - 1)) - 1;
   const int exponent = code >> mantissa_bits & ((1 << exponent_bits) - 1);
@@ -26,8 +26,7 @@ double value_of(std::uint16_t code, int exponent_bits, int mantissa_bits) {
   return code & 0x8000 ? -magnitude : magnitude;
 }
 
-// All finite non-negative values in the order of their codes; the code after the last one is
-// infinity.
+// Returns all finite non-negative values in the order of their codes. The next code is infinity.
 std::vector<double> finite_values(int exponent_bits, int mantissa_bits) {
   std::vector<double> values;
   for (int code = 0; code < ((1 << exponent_bits) - 1) << mantissa_bits; ++code) {

@@ -1,6 +1,6 @@
-// Payload bytes and sums do not depend on the floating-point mode of the calling program:
-// frameworks set flush-to-zero (or link objects that do), some code rounds towards zero. After a
-// call, the caller's mode is as it was before.
+// Payload bytes and sums must not depend on the floating-point mode of the calling program.
+// Frameworks set flush-to-zero (or link objects that do), and some code rounds towards zero. After
+// a call, the caller's mode must be as it was before.
 #include "codec/float_mode.h"
 
 #include <gtest/gtest.h>

@@ -32,8 +32,8 @@ TEST(RandomCounter, KeepsBlockDrawAndStreamApart) {
   EXPECT_EQ(counter, (PhiloxCounter{0x12345678, 0x8FABCDEF, 0xFFFFFFFF, 9}));
 }
 
-// Element j is rounded up exactly if its fraction, in 256ths, plus byte j is at least 256. So it is
-// rounded up with a fraction of 256 - byte, and not with one less.
+// Element j is rounded up exactly if its fraction, in 256ths, plus byte j is at least 256. So a
+// fraction of 256 - byte is rounded up, and a fraction that is one less is not.
 TEST(EncodeStochastic, RoundsElementJWithByteJOfItsBlock) {
   constexpr std::size_t kBlock = 5;
   Place place{.seed = 0x9ABCDEF012345678, .step = 7, .source = 3};

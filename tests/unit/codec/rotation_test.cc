@@ -49,7 +49,7 @@ std::vector<float> unrotated(std::vector<float> values, const Place& place = kPl
   return values;
 }
 
-// The sign of an element of the tensor, as documented: bit e % 128 of the draw of group e / 128.
+// Returns the documented sign of a tensor's element: bit e % 128 of the draw of group e / 128.
 double sign_of(std::uint64_t element) {
   const std::uint64_t group = element / 128;
   const auto words = philox({static_cast<std::uint32_t>(group),
@@ -58,7 +58,7 @@ double sign_of(std::uint64_t element) {
   return (words[element % 128 / 32] >> element % 32 & 1) != 0 ? -1 : 1;
 }
 
-// Row j of the orthonormal Walsh-Hadamard matrix times the signed block.
+// Returns row j of the orthonormal Walsh-Hadamard matrix times the signed block.
 double matrix_row(std::span<const float> block, std::uint64_t element, std::size_t j) {
   double sum = 0;
   for (std::size_t i = 0; i < block.size(); ++i) {

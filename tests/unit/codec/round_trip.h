@@ -43,7 +43,7 @@ inline std::vector<float> sent(const Format& format, std::span<const float> valu
   return decoded(format, encoded(format, values, place), values.size(), place);
 }
 
-// Codecs with one float32 scale per packet, then those with one per block.
+// Codecs with a float32 scale for each packet; MX codecs; all codecs with a scale for each block.
 inline constexpr std::array kPacketScaledCodecs = {Codec::fp8_e4m3, Codec::fp8_e5m2, Codec::luq,
                                                    Codec::int8};
 inline constexpr std::array kMxCodecs = {Codec::mxfp8_e4m3, Codec::mxfp8_e5m2, Codec::mxfp6_e2m3,

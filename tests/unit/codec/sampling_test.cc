@@ -124,7 +124,8 @@ TYPED_TEST(SamplingOfGroup, EveryOutcomeKeepsExactlyTheWantedNumber) {
       });
 }
 
-// So the estimate is unbiased: E[x / p if kept] = x.
+// An element with u units must be kept for exactly u of all offsets. The estimate is then unbiased:
+// E[x / p if kept] = x.
 TYPED_TEST(SamplingOfGroup, KeepsEachElementInExactlyItsUnitsOfAllOffsets) {
   for_difficult_groups<TypeParam::value>([](const auto& group, std::uint32_t, const auto& units) {
     std::array<std::uint32_t, TypeParam::value> measured{};
@@ -138,8 +139,8 @@ TYPED_TEST(SamplingOfGroup, KeepsEachElementInExactlyItsUnitsOfAllOffsets) {
 }
 
 // Checks the conditions of the optimum. Probabilities are lambda |x| with one lambda, and lambda
-// |x| is at least 1 for elements that are certain. Rounding, and a unit for each element, move a
-// probability by kGroup units.
+// |x| is at least 1 for elements that are certain. Rounding, and the one unit that each nonzero
+// element gets, move a probability by kGroup units.
 TYPED_TEST(SamplingOfGroup, ProbabilitiesAreProportionalUnlessCertain) {
   for_difficult_groups<TypeParam::value>([](const auto& group, std::uint32_t, const auto& units) {
     double sum = 0;
@@ -235,8 +236,8 @@ Floats<256> lognormal_group(std::uint32_t index) {
   return group;
 }
 
-// The threshold of one group deviates by 7.3 % (measured), so the mean of 500 deviates by 0.33 %.
-// The tolerance is four of these.
+// The threshold of one group deviates by 7.3 % (measured), so the mean of 500 thresholds deviates
+// by 0.33 %. The tolerance is four times that.
 TEST(InclusionUnits, OfLargeLognormalGroupsPruneByTheClosedFormThreshold) {
   ASSERT_NEAR(threshold_for(0.8), 7.82227, 1e-4);
   constexpr std::uint32_t kKept = 51;

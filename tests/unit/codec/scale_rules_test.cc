@@ -32,8 +32,9 @@ int mx_code(const Minifloat& element, ScaleRule rule, float amax) {
   return mx_scale(element, rule, bits_of(amax)).stored;
 }
 
-// Block maxima at which a rule may change its choice: powers of two, the element's largest value,
-// the middles of its last step and of the step above, at any scale, each with its neighbours.
+// Returns block maxima at which a rule may change its choice. They are powers of two, the element's
+// largest value, the middle of its last step and of the step above, each at several scales and with
+// the neighbouring floats.
 std::vector<float> telling_maxima(const Minifloat& element) {
   std::vector<float> maxima;
   const float last = largest(element);
@@ -196,8 +197,8 @@ std::vector<float> random_block(std::uint32_t block, int binades) {
   return values;
 }
 
-// Blocks whose maximum is 6 v or a float beside it for every E4M3 value v, under one packet
-// maximum, and random ones.
+// Returns blocks under one packet maximum, 2688. For every E4M3 value v, the maximum of some blocks
+// is 6 v or a float beside it. The other blocks are random.
 std::vector<float> adversarial_blocks() {
   std::vector<float> values;
   for (int code = 1; code <= kE4M3.magnitude_max; ++code) {
@@ -267,7 +268,8 @@ std::vector<float> tenths() {
   return values;
 }
 
-// The stored scale is 448 for a tensor maximum of 1.5 and 28 for one of 24; both mean a quarter.
+// The stored scale is 448 for a tensor maximum of 1.5, and 28 for a maximum of 24. Both stand for a
+// scale of 1/4.
 TEST(Nvfp4Te, HasTheStoredScalesThatTransformerEngineHas) {
   CodecOptions options = Codec::nvfp4_te;
   options.rounding = Rounding::nearest;

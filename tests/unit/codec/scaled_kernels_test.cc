@@ -219,7 +219,8 @@ std::vector<std::vector<std::byte>> payloads(const Format& format, std::size_t c
           std::vector(honest.size(), std::byte{0})};
 }
 
-// Both sums start from the same values; the payload lies at an odd address.
+// Expects the kernel's sums to equal those of the scalar code. Both start from the same values. The
+// kernel reads the payload at an odd address.
 void expect_same_sums(const Format& format, const std::vector<std::byte>& payload,
                       std::size_t count, float scale) {
   std::vector<std::byte> shifted(payload.size() + 1);

@@ -1,6 +1,6 @@
-// Promises of a block-scaled packet: where its bytes lie, what non-finite, zero and subnormal
-// inputs become, that short packets are the start of long ones, and that nothing clips unless it
-// was asked to.
+// Tests the promises of a block-scaled packet: where its bytes lie, what non-finite, zero and
+// subnormal inputs become, that short packets are the start of long ones, and that nothing clips
+// unless it was asked to.
 #include "codec/scaled.h"
 
 #include <gtest/gtest.h>
@@ -129,7 +129,8 @@ std::vector<float> bfloats_below(float largest, float least, std::size_t block) 
   }
 }
 
-// Multiplying by the scale's rounded inverse put 152 of 262,144 values on the wrong side of a tie.
+// Multiplying by the scale's rounded inverse, instead of dividing by the scale, put 152 of 262,144
+// values on the wrong side of a tie.
 TEST(Scaled, TheNearestCodeIsThatOfTheExactQuotient) {
   for (const Codec codec : {Codec::nvfp4, Codec::fp8_e4m3, Codec::fp8_e5m2, Codec::fp8_e4m3_block,
                             Codec::fp8_e5m2_block, Codec::int8, Codec::mxfp4, Codec::mxfp8_e4m3}) {
@@ -138,7 +139,7 @@ TEST(Scaled, TheNearestCodeIsThatOfTheExactQuotient) {
     const ExactlyNearest oracle(layout.element);
     const std::size_t elements_max = 2048;
     std::size_t at_ties = 0;
-    // The scales have all significands of E4M3, longer ones, and some that are no small ratios.
+    // The scales have all significands of E4M3, longer significands, and fractional powers of two.
     for (int i = 1; i < 192; ++i) {
       const double scale = (i < 128 ? i : std::exp2(i / 9.0)) * 0x1p-9;
       const float most = static_cast<float>(scale * largest(layout.element));

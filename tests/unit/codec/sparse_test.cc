@@ -83,8 +83,8 @@ void for_each_pattern(Check check) {
   }
 }
 
-// Computes a group's documented offset, and an element's rounding byte, from the place in the
-// tensor.
+// These functions compute a group's documented offset, and an element's rounding byte, from the
+// place in the tensor.
 std::uint32_t offset_of(std::uint64_t element, std::size_t group) {
   const auto index = static_cast<std::uint32_t>(group >= 16 ? 0 : element % 16 / group);
   const auto block = static_cast<std::uint32_t>(element / 16);
@@ -274,8 +274,8 @@ TEST(EncodeSparse, CarriesTheSmallestFloats) {
   EXPECT_EQ(decoded(format, encoded(format, values), 32), values);
 }
 
-// At the chosen scale, the largest value to be sent is at most E4M3's 448; one float less would
-// clip it.
+// At the chosen scale, the largest value to be sent is at most E4M3's 448. With the next smaller
+// float as the scale, that value would be clipped.
 TEST(EncodeSparse, TakesTheSmallestScaleThatDoesNotClip) {
   for (std::uint32_t i = 0; i < 2000; ++i) {
     const auto magnitude =

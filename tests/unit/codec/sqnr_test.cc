@@ -40,7 +40,7 @@ std::vector<float> normal_samples() {
   return samples;
 }
 
-// exp(N(0, 1)) with the sign of another draw.
+// Returns samples of exp(N(0, 1)), each with the sign of another draw.
 std::vector<float> lognormal_samples() {
   std::vector<float> samples = normal_samples();
   for (std::size_t i = 0; i < samples.size(); ++i) {

@@ -48,7 +48,7 @@ std::uint32_t random_bits(std::uint32_t i, std::uint32_t stream) {
   return static_cast<std::uint32_t>(keyed_hash(21, i, stream, 0, 0));
 }
 
-// Values across the finite range, subnormals included, between neighbours of the format.
+// Returns values between neighbours of the format, across the finite range, subnormals included.
 template <typename Element>
 std::vector<float> values_between_neighbours() {
   std::vector<float> values;

@@ -21,8 +21,9 @@ constexpr double kBiasMax = 1.0 / 512.0;  // quanta: fractions are rounded to 1/
 
 // ---- one element ----
 
-// Points of [low, high]: both ends, and three in one of every four of its 256 parts. They are one
-// point inside, the middle (where the fraction is a tie) and the float above the middle.
+// Returns points of [low, high]: both ends, and three points in one of every four of its 256 parts.
+// The three are a point inside, the middle (where the fraction is a tie) and the float above the
+// middle.
 std::vector<float> points_between(float low, float high) {
   std::vector<float> points = {low, high};
   for (int i = 0; i < 64; ++i) {
@@ -153,7 +154,7 @@ TEST(Luq, HasThePublishedExpectationAndVarianceOverAllBytes) {
   }
 }
 
-// Mean squared error of encoding `count` copies of x under a packet maximum of 1.
+// Returns the mean squared error of encoding `count` copies of x under a packet maximum of 1.
 double luq_variance(float x, std::uint8_t draws, std::size_t count) {
   CodecOptions options(Codec::luq);
   options.draws = draws;
@@ -178,7 +179,8 @@ TEST(Luq, DrawsAveragedDivideTheVariance) {
   for (const LuqVector& vector : {kLuqVectors[0], kLuqVectors[1], kLuqVectors[2]}) {
     for (const std::uint8_t draws : {1, 2, 3, 4}) {
       // Kurtoses are below 3.3, so a variance of 16,384 draws has a standard error below
-      // sqrt((kurtosis - 1) / n) = 1.2 %. The tolerance is four of these and the bytes' resolution.
+      // sqrt((kurtosis - 1) / n) = 1.2 %. The tolerance is four times that, plus the bytes'
+      // resolution.
       EXPECT_NEAR(luq_variance(vector.x, draws, kCount) * draws / vector.variance, 1.0, 0.055)
           << vector.x << ", " << int{draws} << " draws";
     }
@@ -209,8 +211,8 @@ constexpr Codec kScaledCodecs[] = {
 };
 
 // Returns the largest |mean - x|, in quanta, over inputs x up to the block's maximum `maximum`. The
-// quantum is the distance between the two decoded values; if there is only one, |x|, which is no
-// less.
+// quantum is the distance between the two decoded values. If there is only one value, the quantum
+// is |x|, which is no less.
 double worst_block_bias(Codec codec, float maximum) {
   constexpr std::size_t kElement = 21;  // the second random block
   constexpr std::size_t kCount = 32;

@@ -1,5 +1,5 @@
-// Codec::automatic: all ranks agree on the codec of every call, and it follows the statistics of
-// the gradients.
+// With Codec::automatic, all ranks must agree on the codec of every call, and the codec must follow
+// the statistics of the gradients.
 #include "collective/automatic_codec.h"
 
 #include <gtest/gtest.h>

@@ -121,7 +121,8 @@ TEST(CompetitorMistake, AReducedChunkThatIsLostDivergesSilently) {
   }
 }
 
-// "Duplicates are counted twice, counters underflow, `== 0` is missed." Here they change nothing.
+// "Duplicates are counted twice, counters underflow, `== 0` is missed." Here duplicates change
+// nothing.
 TEST(CompetitorMistake, DuplicatesCountTwiceAndCompletionIsMissed) {
   GroupOptions plain{.size = 3};
   EngineGroup quiet(plain);
@@ -191,7 +192,7 @@ TEST(CompetitorMistake, NothingArrivedDividesByZero) {
   }
 }
 
-// "A 64-bit mask of ranks": at most 63. Here a group may have more.
+// "A 64-bit mask of ranks" allows 63 ranks at most. Here a group may have more.
 TEST(CompetitorMistake, AMaskOfRanksHasSixtyFourBits) {
   for (const int size : {64, testing::seeds(65, 257)}) {
     EngineGroup group(GroupOptions{.size = size});

@@ -70,7 +70,7 @@ TEST_F(StoppedRank, LossyReductionReturnsAtTheDeadlineWithWhatCame) {
   EXPECT_EQ(data_[1][60000], 0.0f);
 }
 
-// The caller allowed zeros for the stopped rank's shard.
+// A bounded spread allows zeros in the result, so the stopped rank's shard is no error.
 TEST_F(StoppedRank, ABoundedSpreadReturnsWhatCameByTheDeadline) {
   spread_ = Delivery::Kind::bounded;
   for (const Request* request : run(best_effort(20ms), 0ms)) {
@@ -185,8 +185,8 @@ TEST_F(StoppedRank, AnOperationThatHadToQueueKeepsTheDeadlineOfItsSubmission) {
     EXPECT_EQ(request->status.code(), StatusCode::kDeadlineExceeded);
 }
 
-// Deadlines count from each rank's own call. The rank that called first gives up first, and the
-// others must not blame it for leaving.
+// The deadline of each rank begins with its own call. The rank that called first gives up first,
+// and the other one must not blame it for leaving.
 TEST(DeadlineOfDifferentRanks, ASurvivorThatGaveUpFirstIsNotBlamed) {
   testing::EngineGroup group(testing::GroupOptions{.size = 3});
   std::vector<std::vector<float>> data(3, std::vector<float>(50'000, 1.0f));
@@ -200,7 +200,7 @@ TEST(DeadlineOfDifferentRanks, ASurvivorThatGaveUpFirstIsNotBlamed) {
     requests.push_back(&group.submit(rank, spec));
   }
   ASSERT_TRUE(group.run_until([&] { return requests[0]->done; }));
-  // This call tells rank 1 that rank 0 has left the first one.
+  // This call tells rank 1 that rank 0 has left the first call.
   std::vector<float> next(50'000, 1.0f);
   group.submit(
       0, {.kind = OperationKind::all_reduce, .input = std::span(next), .output = std::span(next)});
@@ -212,7 +212,7 @@ TEST(DeadlineOfDifferentRanks, ASurvivorThatGaveUpFirstIsNotBlamed) {
   }
 }
 
-// If a peer's deadline cut the result, nobody is dead. The report says that a deadline was the
+// If a peer's deadline cut the result, no rank is dead. The report must say that a deadline was the
 // reason.
 TEST(DeadlineOfDifferentRanks, WhatAPeersDeadlineCutIsSaidToBe) {
   for (const Delivery::Kind spread : {Delivery::Kind::exact, Delivery::Kind::bounded}) {

@@ -146,7 +146,7 @@ TEST(EmptyCalls, TakeThePacketsOfABarrier) {
   }
 }
 
-// Delivery classes mean the same as for calls with elements.
+// If a rank does not come, delivery classes mean the same as for calls with elements.
 TEST(EmptyCalls, EndByTheirClassWhereARankDoesNotCome) {
   for (const bool dies : {false, true}) {
     for (const Delivery& delivery : {exact(300ms), bounded(0.0, 300ms), best_effort(300ms)}) {

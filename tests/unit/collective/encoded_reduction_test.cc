@@ -1,5 +1,5 @@
-// Reductions whose contributions are quantised: unbiased, reproducible whatever the network did,
-// and honest about their noise.
+// Reductions whose contributions are quantised must be unbiased, give the same result whatever the
+// network did, and report the noise that they have.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,8 +18,8 @@ using testing::GroupOptions;
 
 constexpr int kEncodedSize = 4;
 
-// The sum of four uniform draws: near normal, mean 0, variance 1/3. One draw is common to all
-// ranks.
+// Returns a near normal value: the sum of four uniform draws, one of them common to all ranks. Its
+// mean is 0 and its variance 1/3.
 float gradient(Rank rank, std::size_t i) {
   const auto uniform = [&](std::uint32_t c, std::uint32_t d) {
     return to_unit(keyed_hash(11, static_cast<std::uint32_t>(i), 0, c, d)) - 0.5;
@@ -89,7 +89,7 @@ class Reducer {
   double mean_square_error() const {
     return mean_square_error(std::vector<double>(result().begin(), result().end()));
   }
-  // Mean over calls of the result.
+  // Returns the mean of the results of `calls` calls.
   std::vector<double> average_of(int calls) {
     std::vector<double> mean(job_.count);
     for (int call = 0; call < calls; ++call) {
@@ -117,8 +117,8 @@ class Reducer {
 
 class StochasticReduction : public ::testing::TestWithParam<const char*> {};
 
-// The squared error of a mean of n independent results is 1/n of one result's, but a bias would
-// stay. With 20,000 elements, the ratio's standard error is below 2 %.
+// The squared error of a mean of n independent results is 1/n of the error of one result, but a
+// bias would stay. With 20,000 elements, the ratio's standard error is below 2 %.
 TEST_P(StochasticReduction, AveragesOutOverCalls) {
   constexpr int kCalls = 50;
   Reducer reducer({.options = averaging(GetParam())});

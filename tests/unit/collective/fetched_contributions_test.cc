@@ -123,7 +123,8 @@ TEST(FetchedContributions, OtherEstimatorsGoOnWithoutIt) {
   }
 }
 
-// Other operations would have to keep long flows until they are confirmed.
+// Only an all_reduce asks again for a long contribution. In other operations, senders would have to
+// keep long flows until these are confirmed.
 TEST(FetchedContributions, LongOnesAreFetchedByAllReducesOnly) {
   Reduction scatter({.packets = estimate::kShortFlowPackets});
   scatter.run();

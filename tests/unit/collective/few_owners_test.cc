@@ -78,8 +78,8 @@ TEST(FewOwners, LongTensorsHaveAll) {
   }
 }
 
-// No call needs a report: eager packets need not wait at the ready gate (WIRE 3.3), and packets of
-// later calls confirm those of earlier ones.
+// No call needs a report, because eager packets need not wait at the ready gate (WIRE 3.3), and
+// packets of later calls confirm those of earlier ones.
 TEST(FewOwners, ACallOfOneDatagramIsAMessageToItsOwnerAndOneBackForEveryOther) {
   EngineGroup group(GroupOptions{.size = kOwners});
   constexpr std::uint64_t kCalls = 20;
@@ -141,8 +141,8 @@ INSTANTIATE_TEST_SUITE_P(
                                          Delivery::Kind::best_effort),
                        ::testing::Values(1.0, 6.0)));
 
-// There are more calls than may be open at a time, and more than a peer keeps early packets of, so
-// some of those are dropped.
+// There are more calls than may be open at a time. There are also more than a peer keeps early
+// packets of, so some early packets are dropped.
 TEST(FewOwners, ManyCallsAtOnceEndUnderLoss) {
   GroupOptions options{.size = kOwners};
   options.faults = {.loss = 0.2, .seed = 9};
@@ -196,7 +196,7 @@ class FewOwnersAndTheDead : public ::testing::TestWithParam<Rank> {
   EngineGroup group_{GroupOptions{.size = kOwners, .peer_timeout = 3s}};
 };
 
-// Only the owner waits for the dead rank, but all ranks must name it.
+// Only the owner waits for the dead rank, but the errors of all ranks must name it.
 TEST_P(FewOwnersAndTheDead, EveryExactCallNamesThem) {
   FloatAllReduce call(kOwners, kOneDatagram, exact(no_deadline));
   submit(call);
@@ -259,7 +259,8 @@ std::uint64_t data_of_barriers(int size, bool one_host, int barriers) {
 TEST(BarrierOnOneHost, GoesThroughOneRank) {
   EXPECT_EQ(data_of_barriers(kOwners, false, 8), 8 * kOwners * (kOwners - 1));
   EXPECT_EQ(data_of_barriers(kOwners, true, 8), 8 * 2 * (kOwners - 1));
-  // With two ranks both kinds of barrier send two messages, and the direct kind takes one way only.
+  // With two ranks both kinds of barrier send two messages. The direct kind takes one delay of the
+  // network; the kind through one rank takes two.
   EXPECT_EQ(data_of_barriers(2, true, 8), 8 * 2);
 }
 

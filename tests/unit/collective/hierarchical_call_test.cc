@@ -30,7 +30,7 @@ float value(Rank rank, std::size_t i) {
   return static_cast<float>(rank + 1) + static_cast<float>(i % 97);
 }
 
-// Whole numbers: sums are exact in any order.
+// Returns buffers of whole numbers, so that sums are exact in any order.
 Buffers<float> inputs(int ranks, std::size_t in, std::size_t out) {
   Buffers<float> buffers(ranks);
   for (Rank rank = 0; rank < ranks; ++rank) {
@@ -133,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(Sites, Shapes,
                          ::testing::Values(std::pair(2, 2), std::pair(3, 2), std::pair(2, 4),
                                            std::pair(4, 3)));
 
-// Loses data between sites at random, by a hash of the datagrams' count.
+// Drops data between sites at random. A hash of each datagram's number decides.
 void lose_across(SiteRanks& ranks, double loss, std::uint64_t seed) {
   ranks.processes().loses = [loss, seed, n = std::uint64_t{0}](ByteSpan datagram) mutable {
     if (SiteRanks::tier_of(datagram) != Tier::across || !testing::is_data(datagram)) return false;
@@ -274,8 +274,8 @@ TEST(HierarchicalCall, ALossyCallEndsWithoutADeadRank) {
   // Rank 2 lacks the half of the tensor that rank 3 should have spread in their site.
   EXPECT_FALSE(calls[2]->outcome.report.complete);
   EXPECT_NEAR(static_cast<double>(calls[2]->outcome.report.elements_missing), 4'000, 64);
-  // The first half has contributions of three ranks. In the dead rank's site the live rank's mean
-  // stands for both.
+  // The first half has contributions of three ranks. Rank 3 is dead, so the mean of rank 2 stands
+  // for its whole site.
   EXPECT_EQ(buffers.out[0][5], (value(0, 5) + value(1, 5) + value(2, 5)) / 3.0f);
   EXPECT_EQ(buffers.out[2][5], buffers.out[0][5]);
 }

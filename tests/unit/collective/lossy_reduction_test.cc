@@ -42,7 +42,8 @@ float value(Rank rank, std::size_t i) {
   return std::sin(static_cast<float>(i * 3 + rank)) * (1.0f + rank);
 }
 
-// The first values of a rank, worked out once for the hundreds of calls of a statistic.
+// Returns the first `count` values of a rank. They are computed once, because a statistic takes
+// hundreds of calls.
 std::span<const float> values(Rank rank, std::size_t count) {
   static std::array<std::vector<float>, kLossyRanks> all;
   for (std::size_t i = all[rank].size(); i < count; ++i) all[rank].push_back(value(rank, i));
@@ -374,7 +375,8 @@ TEST(LossyAllReduceReport, VarianceIsInTheSquaredUnitOfTheElements) {
   }
 }
 
-// Under a lossy spread ranks lack different parts, and no rank hears what others lack.
+// Under a lossy spread ranks lack different parts, and no rank hears what others lack. So
+// `complete` must tell of the rank's own result only.
 TEST(LossyAllReduceReport, CompleteSpeaksOfItsOwnRank) {
   GroupOptions options{.size = kLossyRanks};
   options.faults.loss = 0.05;

@@ -334,14 +334,14 @@ TEST(AnySource, IsCancelledWithTheRest) {
 
 // ---- groups -------------------------------------------------------------------------------------
 
-// One exchange of every rank, with the messages' memory.
+// An exchange with a call on every rank, and the memory of its messages.
 class Exchange {
  public:
   Exchange(EngineGroup& group, Duration deadline) : group_(group), deadline_(deadline) {
     sides_.resize(group.size());
   }
 
-  // Appends to the messages of both sides, in the order of the calls.
+  // send() and receive() append to the messages of their rank, in the order of the calls.
   void send(Rank from, Rank to, std::vector<float> data, std::uint32_t tag = 0) {
     sides_[from].push_back(leeway::Message::send(std::span(keep(std::move(data))), to, tag));
   }
@@ -399,7 +399,7 @@ void exchange_at_random(int size, int count, double loss, std::uint64_t seed) {
     exchange.send(from, to, sent, tag);
     expected.push_back({from, to, &exchange.receive(to, from, length + draw(30), tag), sent});
   }
-  // Shuffles each rank's messages, except within one pair and tag.
+  // Shuffles each rank's messages. Messages of one pair and tag keep their order.
   for (Rank rank = 0; rank < size; ++rank) {
     auto& side = exchange.side(rank);
     const auto original = side;

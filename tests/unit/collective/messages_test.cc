@@ -123,7 +123,8 @@ TEST_P(ManyMessages, AndCollectivesDoNotWaitForEachOther) {
 
 INSTANTIATE_TEST_SUITE_P(Counts, ManyMessages, ::testing::Values(8, 16, 17, 64, 1024));
 
-// The receiver's reports are full of collectives, which its peer opens only after the message.
+// The receiver's reports are full of collectives, which its peer opens only after the message. The
+// message must pass nevertheless.
 TEST(Messages, PassWhereEveryCollectiveWaitsForThem) {
   EngineGroup group(message_network(2));
   Traffic traffic(group, 30'000);
@@ -154,7 +155,7 @@ TEST(Messages, EachKeepsItsOwnDeadline) {
   for (int i = 0; i < 40; ++i) EXPECT_TRUE(traffic.requests[i]->status.ok()) << i;
 }
 
-// A group must have the error of its message, because its own deadline has not come.
+// A group must fail with the error of its message, because its own deadline has not come.
 TEST(Messages, AGroupHearsThatASendToItWasGivenUp) {
   EngineGroup group(message_network(2));
   group.filter = [](Rank from, Rank, ByteSpan datagram) {
@@ -175,7 +176,8 @@ TEST(Messages, AGroupHearsThatASendToItWasGivenUp) {
       << waiting.status.text();
 }
 
-// The receiver comes late, and other calls have used up the credit, so the messages leave late.
+// The receiver comes late, and other calls have used up the credit, so the messages arrive after
+// their deadline.
 TEST(Messages, AreDoneWhenTheyHaveBeenCopiedAndComeAfterTheirDeadline) {
   EngineGroup group(GroupOptions{.size = 2, .window_bytes = 16 << 10});
   std::vector<float> in(100'000, 1.0f);
@@ -342,7 +344,7 @@ TEST(Messages, MayBeEncodedAndRotated) {
 }
 
 // Rotation signs and random bits are keyed by the collective's number, which all ranks share.
-// Messages must not count in it, because ranks have had different numbers of them.
+// Messages must not change that number, because ranks have had different numbers of them.
 TEST(Messages, OfSomeRanksAreNothingToAnEncodedCollective) {
   EngineGroup group(message_network(3));
   Traffic traffic(group, 10);

@@ -285,7 +285,7 @@ TEST(MismatchOfRoots, TwoRanksThatBothBroadcastManyElementsFail) {
   }
 }
 
-// A codec that cannot change the bytes of the tensor counts as no codec.
+// A codec that cannot change the bytes of the tensor must be treated as native.
 TEST(Codecs, ThatChangeNothingAreNative) {
   for (const OperationKind kind : {OperationKind::all_reduce, OperationKind::all_gather}) {
     EngineGroup group(GroupOptions{.size = 2});
@@ -334,7 +334,8 @@ TEST(Failure, IsToldToRanksThatWaitForIt) {
   }
 }
 
-// Rank 2 hears of rank 0's deadline only from rank 1, whose own deadline has not come.
+// Rank 2 hears of rank 0's deadline only from rank 1, whose own deadline has not come. The error of
+// rank 2 must still name rank 0.
 TEST(Failure, NamesTheRankWhoseDeadlineItWasAtSecondHand) {
   EngineGroup group(GroupOptions{.size = 4});
   std::vector<std::vector<float>> data(4, std::vector<float>(100'000, 1.0f));

@@ -1,5 +1,5 @@
 // Tests spread halves that are sent once for all receivers. Results must be the same with fewer
-// datagrams, and no rank may wait for one that does not hear multicast.
+// datagrams, and no rank may wait for a rank that does not hear multicast.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -122,8 +122,8 @@ TEST_F(Multicast, WhatIsLostIsRepairedForThoseWhoMissedIt) {
     const protocol::EndpointCounters& sent = counters(rank);
     const double per_receiver = static_cast<double>(sent.repairs_sent) /
                                 static_cast<double>((kRanks - 1) * sent.group_sent);
-    // Each of 3 receivers lost 10 % of some 350 packets and of their repairs, which makes .111 +-
-    // .011.
+    // Each of 3 receivers lost 10 % of some 350 packets, and as much of their repairs. That makes
+    // .111 +- .011 repairs a packet.
     EXPECT_NEAR(per_receiver, 0.111, 0.04);
     EXPECT_EQ(sent.group_sent + sent.repairs_sent, sent.data_sent);
   }

@@ -71,8 +71,8 @@ TEST(NodePacing, AFixedRateIsKeptInEveryMillisecond) {
   EXPECT_LE(most, kRate / 8000 + 2 * 2 * 1472 + 500);
 }
 
-// Rank 0 is slow. While it sends contributions, results overwrite the memory of the first ones.
-// Results come by chunks, so only packets of the last chunks are lost.
+// Rank 0 is slow. While it sends contributions, results overwrite the memory of its first
+// contributions. Results come by chunks, so only packets of the last chunks are lost.
 TEST(NodePacing, ParityIsOfWhatWasSentAlsoWhereResultsHaveTakenItsPlace) {
   Paced paced({.control = CongestionControl::fixed, .rate_bits_per_second = 200'000'000},
               {.control = CongestionControl::fixed, .rate_bits_per_second = 8'000'000'000}, 256);
@@ -102,7 +102,8 @@ TEST(NodePacing, ParityIsOfWhatWasSentAlsoWhereResultsHaveTakenItsPlace) {
   }
 }
 
-// Otherwise one rank would send results while all others wait for its contributions.
+// A paced rank must send contributions first. Otherwise it would send results while all others wait
+// for its contributions.
 TEST(NodePacing, ContributionsGoBeforeResults) {
   Paced paced({.control = CongestionControl::fixed, .rate_bits_per_second = 50'000'000});
   std::array<int, 2> results{};
@@ -348,8 +349,7 @@ TEST_P(NodeRelayPacing, WhatGoesThroughARelayKeepsToItsShare) {
   const Duration before = group.call();
   group.limit(1'000'000);
   const Duration limited = group.call();
-  // Ranks 1 and 2 each send each other a third of 400 KB twice, in datagrams that are 76 bytes
-  // longer.
+  // Ranks 1 and 2 send each other a third of 400 KB twice. Relaying adds 76 bytes a datagram.
   EXPECT_GT(limited, 260ms);
   EXPECT_LT(limited, 450ms);  // trains of a whole window, if nothing paces
   EXPECT_LT(before, limited / 3);

@@ -81,7 +81,7 @@ TEST(Node, WhatComesBeforeAProcessHasJoinedIsKept) {
       << "counted all the same";
 }
 
-// A process that lives may join later (WIRE 6.9).
+// A process that lives may join a communicator late, and must not be taken for dead (WIRE 6.9).
 TEST(Node, AProcessThatJoinsLateIsNotTakenForDead) {
   Processes processes(2);
   const std::vector<Rank> slots = {0, 1};
@@ -137,7 +137,7 @@ class Answers : public ::testing::Test {
       answers_.emplace_back(datagram.begin(), datagram.end());
     };
   }
-  // Sends to process 1, as if from `slot`.
+  // Sends a datagram to process 1, as if from `slot`. Returns the prefixes of the answers.
   std::vector<wire::Prefix> answers_to(wire::PacketType type, Rank slot = 0, Rank destination = 4) {
     std::array<std::byte, wire::kPrefixBytes> datagram{};
     wire::encode_bare({type, kUnknown, 2, destination, kSequence}, datagram);

@@ -1,4 +1,4 @@
-// Every operation, element type and size, on a clean and on a lossy network, against the reference.
+// Tests every operation, element type and size against the reference, without and with loss.
 #include <gtest/gtest.h>
 
 #include "codec/reduce.h"

@@ -72,7 +72,8 @@ class NodeSizes : public ::testing::Test {
   std::vector<Member*> members;
 };
 
-// Datagrams for a narrower path are cut into pieces (W-15).
+// Datagrams for a path that became narrower are cut into pieces. Once its size is known, no
+// datagram is lost for its length.
 TEST_F(NodeSizes, APathThatBecomesNarrowCarriesDatagramsInPieces) {
   all_reduce();
   const Duration normal = all_reduce();
@@ -125,7 +126,8 @@ TEST_F(NodeSizes, APathMayBecomeNarrowerThanTheBase) {
   EXPECT_EQ(lost, lost_before);
 }
 
-// The datagram that told a peer may be lost, and no other rank can tell the peer.
+// The datagram that told a peer this rank's size may be lost. No other rank can tell the peer, so a
+// rank that leaves must make sure that the peer knows.
 TEST_F(NodeSizes, ARankThatLeavesMakesSureThatPeersKnowItsSize) {
   EXPECT_TRUE(members[0]->all_know_size()) << "ranks have not asked each other";
   bool mute = true;

@@ -136,7 +136,7 @@ class PayloadCall {
   }
 
   // Runs the calls. Ranks from `first` on use a payload: at each step they encode one chunk and use
-  // one.
+  // one chunk that came.
   void run_elsewhere(Rank first = 0) {
     std::vector<std::unique_ptr<HostPayload>> payloads;
     std::vector<std::deque<PayloadChunk>> to_encode(case_.size);
@@ -190,7 +190,7 @@ class PayloadCall {
       const std::uint64_t draw = draws();
       std::byte* at = bytes.data() + i * element;
       std::memcpy(at, &draw, element);
-      // Values must be finite and near 1.
+      // Values must be finite and small.
       if (case_.dtype == DataType::f32) {
         const float value = static_cast<float>(to_unit(draw) - 0.3);
         std::memcpy(at, &value, element);

@@ -1,5 +1,5 @@
-// premul_sum of inputs is the sum of their products, bit for bit, whatever the type, the codec, the
-// delivery class, and whether the input is copied.
+// A premul_sum of inputs must equal the sum of their products with the factors, bit for bit. This
+// holds for every type, codec and delivery class, and whether or not the input is copied.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -80,8 +80,8 @@ TEST_F(StandIn, ACallReplacesItAfterLaterOnesAreOver) {
   EXPECT_TRUE(group_.settle());
 }
 
-// No room is left for further rounds, so calls wait. A call that replaces a stand-in uses that
-// one's room and does not wait.
+// No room is left for further rounds, so calls wait. A call that replaces a stand-in uses the
+// stand-in's room and does not wait.
 TEST_F(StandIn, ACallReplacesItBeforeThoseThatWaitForRoom) {
   constexpr std::uint64_t kLast = limits::kOpenCollectivesMax + 2;
   std::vector<Request*> held;
@@ -117,9 +117,9 @@ TEST_F(StandIn, HearsThatRanksDiffer) {
   EXPECT_TRUE(group_.settle());
 }
 
-// Each rank first holds some places. Later it starts the calls there, as others did at once; or all
-// ranks end the stand-ins, since those calls went another way. Each rank does this in an order of
-// its own.
+// Each rank first holds some places. Later it starts the calls there, which other ranks started at
+// once. Or all ranks end the stand-ins, because those calls went another way. Each rank does this
+// in an order of its own.
 TEST_F(StandIn, AnyMixtureIsRight) {
   for (int seed = 0; seed < testing::seeds(20, 2'000); ++seed) {
     SCOPED_TRACE(seed);

@@ -66,7 +66,7 @@ std::vector<std::size_t> draw_counts(Draws& draws, int size, std::size_t most) {
   return counts;
 }
 
-// Small integers: sums of them are exact in any order.
+// Returns a small integer, so that sums are exact in any order.
 float value_of(Rank from, Rank to, std::size_t i) {
   return static_cast<float>((i * 7 + from * 13u + to * 29u) % 97);
 }

@@ -1,5 +1,5 @@
-// The average per unit of work, for ranks that did unequally much of it: every class of delivery,
-// estimator and reduction, under packet loss, with a rank that finished nothing, so that its buffer
+// Tests the average per unit of work, for ranks that did different amounts of work: every class of
+// delivery, estimator and reduction, under packet loss. One rank finished nothing, so its buffer
 // may hold any values.
 #include <gtest/gtest.h>
 
@@ -179,8 +179,8 @@ double recovered(const WeightedCall& call, Rank owner) {
   return got / want;
 }
 
-// The weights of one link sum up to n, so a shard of equal values is summed exactly however work is
-// divided.
+// The weights of a link's packets sum up to the number of its packets, so a shard of equal values
+// is summed exactly however work is divided.
 TEST(WeightedAverageUnderLoss, HorvitzThompsonSumsAShardExactly) {
   for (const OperationKind kind : kReductions) {
     WeightedCall call({.kind = kind, .estimator = Estimator::horvitz_thompson});
@@ -290,8 +290,8 @@ TEST(WeightedAverage, ARankWithoutUnitsKeepsItsResidual) {
   EXPECT_NE(call.residual(1), std::vector<float>(kWeightedCount, 0.125f));
 }
 
-// Rank 1 has units for the shards of ranks 0 and 2, but none for its own. Rank 3 lacks units for
-// one shard.
+// A rank must keep the part of its residual for shards for which it has no units. Rank 1 has units
+// only for the shards of ranks 0 and 2, rank 2 has none, and rank 3 lacks them for one shard.
 TEST(WeightedAverage, AResidualIsPaidToTheOwnersForWhomThereAreUnits) {
   const std::array<Weights, kRanks> by_owner = {
       {{1, 1, 1, 1}, {12, 0, 12, 0}, {0, 0, 0, 0}, {5, 5, 0, 5}}};
@@ -325,11 +325,12 @@ TEST(WeightedAverage, AResidualIsPaidToTheOwnersForWhomThereAreUnits) {
   }
 }
 
-// The buffers hold sums of 12, 1 and 3 units. Rank 2 did nothing, and its buffer holds an infinity.
+// The buffers hold the sums 12, 1 and 3 of 6, 1 and 1 units, so the average is 16 / 8 = 2. Rank 2
+// did nothing, so the infinity in its buffer must not enter the average.
 TEST(WeightedAverage, WorksForSixteenBits) {
   constexpr std::array<std::uint16_t, kRanks> kBrain = {0x4140, 0x3F80, 0x7F80, 0x4040};
   constexpr std::array<std::uint16_t, kRanks> kHalf = {0x4A00, 0x3C00, 0x7C00, 0x4200};
-  constexpr std::array<double, kRanks> kUnits = {6, 1, 0, 1};  // 16 / 8
+  constexpr std::array<double, kRanks> kUnits = {6, 1, 0, 1};  // 8 units
   for (const DataType type : {DataType::bf16, DataType::f16}) {
     for (const Delivery& delivery : {exact(10s), bounded(0.5, 10s)}) {
       EngineGroup group(GroupOptions{.size = kRanks});

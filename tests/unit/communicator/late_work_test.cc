@@ -22,7 +22,7 @@ using ::testing::ElementsAre;
 constexpr std::size_t kShard = 64;  // elements: the least that an owner of an even split can have
 constexpr std::size_t kCount = 3 * kShard;
 
-// Returns a report of rank 1 of three, whose contributions `owners` missed.
+// Returns a report for rank 1 of three ranks. It says that `owners` missed rank 1's contributions.
 CollectiveReport missed_by(std::initializer_list<Rank> owners) {
   CollectiveReport report;
   report.owners = 3;

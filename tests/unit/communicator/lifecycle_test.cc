@@ -27,8 +27,8 @@ using ::testing::HasSubstr;
 using Group = std::vector<std::unique_ptr<Communicator>>;
 using Clock = std::chrono::steady_clock;
 
-// The limit of a step that waits for no missing rank. Leaving a silent peer would take at least two
-// seconds, and its operations their deadlines.
+// Time limit of a step that must not wait for a missing rank. With a silent peer, leaving takes at
+// least two seconds, and an operation lasts until its deadline.
 constexpr Duration kNobodyMissed = 1s;
 
 Group make_living_group(int size, const Options& options = {}) {
@@ -403,7 +403,8 @@ TEST(OnDone, ACallbackThatWaitsIsToldNotTo) {
   EXPECT_THAT(status.c_str(), HasSubstr("callback"));
 }
 
-// The callback runs at once because the operation is done, but it is a callback all the same.
+// The callback runs at once because the operation is done. In it, a blocking call must be refused
+// all the same, as in every callback.
 TEST(OnDone, ACallbackOfADoneOperationThatWaitsIsToldNotTo) {
   Group group = make_living_group(2);
   std::vector<std::vector<float>> data(2, std::vector<float>(1000, 1.0f));

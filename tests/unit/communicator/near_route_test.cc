@@ -24,7 +24,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
-// Makes `calls` all_reduces. Returns how many of their ends rank 0's trace records.
+// Makes `calls` all_reduces. Returns the number of ends of calls in rank 0's trace.
 std::size_t traced_calls(int calls) {
   const auto folder = std::filesystem::path(::testing::TempDir()) / "leeway_near_trace";
   std::filesystem::remove_all(folder);
@@ -100,7 +100,7 @@ TEST_F(NearCallsOfAGroup, MayBeStartedInAnyNumberAndEndInOrder) {
       works.push_back(group[rank]->all_reduce_async(std::span(one)));
       works.back().on_done([&called] { ++called; });
     }
-    EXPECT_TRUE(group[rank]->barrier().ok());  // behind them
+    EXPECT_TRUE(group[rank]->barrier().ok());  // queued behind the calls above
     for (int i = 0; i < kCalls; ++i) {
       const auto report = works[static_cast<std::size_t>(i)].wait();
       ASSERT_TRUE(report.ok()) << report.status().c_str();
@@ -273,7 +273,7 @@ TEST_F(NearCallsOfAGroup, ACommunicatorMayBeDestroyedAsSoonAsAbortEndsItsCall) {
   }
 }
 
-// A communicator cannot wait for its calls in a callback, so they fail.
+// A communicator that is destroyed in a callback cannot wait for its calls there, so they fail.
 TEST_F(NearCallsOfAGroup, ACallWhoseCommunicatorIsDestroyedSaysSo) {
   Group group = near_group(2);
   std::vector<float> values(4, 1.0f);
@@ -287,8 +287,8 @@ TEST_F(NearCallsOfAGroup, ACallWhoseCommunicatorIsDestroyedSaysSo) {
   EXPECT_THAT(next.wait().status().c_str(), HasSubstr("communicator was destroyed"));
 }
 
-// Small sends are done when they have been copied. The destructor cancels what it waits for in
-// vain, and still serves them.
+// Small sends are done when they have been copied. The destructor cancels the barrier, for which it
+// waits in vain, and must still deliver the sends.
 TEST_F(NearCallsOfAGroup, SendsThatAreDoneArriveThoughTheDestructorCancelsACall) {
   Group group = near_group(2);
   std::vector<float> sent(4, 7.0f);
@@ -329,7 +329,8 @@ TEST_F(NearCallsOfAGroup, EndWithTheirCommunicatorInACallback) {
   });
 }
 
-// The callback's call takes another route, while an earlier one is still in memory.
+// The call whose callback destroys the communicator takes another route than the call before it,
+// which is still in memory.
 TEST_F(NearCallsOfAGroup, EndWithTheirCommunicatorInACallbackOfACallBehindThem) {
   for (int i = 0; i < 50; ++i) {
     Group group = near_group(2);
@@ -418,7 +419,8 @@ TEST_F(NearCallsOfAGroup, AllocateGivesMemoryForCallsWithoutCopies) {
   EXPECT_EQ(counter(*group[0], "near_direct"), 3u);
 }
 
-// While it lives, no file of this process can grow, as if memory were full.
+// While such an object lives, no file of this process can grow beyond `bytes`, as if memory were
+// full.
 class FullMemory {
  public:
   explicit FullMemory(rlim_t bytes) : signal_(std::signal(SIGXFSZ, SIG_IGN)) {

@@ -126,8 +126,8 @@ TEST_F(NearWays, ThatDifferAreAMismatchOnAllRanks) {
   expect_sums(group);
 }
 
-// One rank's call is by datagrams because of its codec, and the others' go through memory. Yet they
-// must meet.
+// Rank 1's call is by datagrams because of its codec, and the calls of the other ranks are in
+// memory. Yet all ranks must find the mismatch.
 TEST_F(NearWays, ThatGoOtherWaysAreAMismatchOnAllRanks) {
   Group group = near_group(3);
   expect_sums(group);
@@ -211,7 +211,8 @@ TEST_F(NearWays, ALossyCallDoesNotWaitForOneInMemory) {
   expect_sums(group);
 }
 
-// The call before is in memory, but goes on by datagrams because the ranks have different weights.
+// The first call is in memory, but goes on by datagrams because the ranks have different weights.
+// Rank 0's call behind it must end at its deadline although the first call is still open.
 TEST_F(NearWays, ADeadlinePassesAlsoBehindACallThatStandsApart) {
   Group group = near_group(3);
   std::promise<void> over;

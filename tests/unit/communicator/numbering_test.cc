@@ -1,6 +1,6 @@
-// Calls that a rank makes for itself must not count among the calls of all ranks: messages, refused
-// calls and shrinks of other ranks. They come before, between and after collectives, over every
-// route. Ranks are threads.
+// Calls that a rank makes for itself must take no number from the calls of all ranks: messages,
+// refused calls and shrinks of other ranks. They come before, between and after collectives, over
+// every route. Ranks are threads.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -295,7 +295,8 @@ TEST_P(Numbering, IsThatOfWhatAllRanksCall) {
   }
 }
 
-// Ranks that shrink without a third one have made more shrinks than that one has.
+// Ranks that shrink without some rank have then made more shrinks than that rank. Later shrinks of
+// all these ranks must work.
 TEST_P(Numbering, OfShrinksIsThatOfTheRanksThatGoOn) {
   Group group = group_of(4);
   Group parts(4);

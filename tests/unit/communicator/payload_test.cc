@@ -158,8 +158,8 @@ TEST(Payload, NotifyingWakesTheBackgroundThread) {
     for (const PayloadChunk& chunk : payloads[rank]->chunks()) payloads[rank]->encode(chunk);
     (*group)[rank]->notify_payload();
   }
-  // Each rank gets its own reduced shard and the other rank's. The other's may come first if that
-  // rank's contribution must be repaired.
+  // Each rank gets its own reduced shard and the other rank's shard. The other rank's shard may
+  // come first, if that rank's contribution to the own shard must be repaired.
   int used = 0;
   EXPECT_TRUE(until([&] {
     for (Rank rank = 0; rank < 2; ++rank) {

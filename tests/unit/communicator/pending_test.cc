@@ -23,7 +23,8 @@ using ::testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 using Group = std::vector<std::unique_ptr<Communicator>>;
 
-// Waiting for another rank would take join_timeout.
+// A step that waits in vain for another rank takes kJoinTimeout. Steps that must not wait have to
+// end within kNobodyWaitedFor.
 constexpr Duration kJoinTimeout = 60s;
 constexpr Duration kNobodyWaitedFor = 10s;
 

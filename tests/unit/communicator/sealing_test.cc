@@ -155,7 +155,7 @@ TEST_F(SealedGroup, CertificateThatCannotBeUsedIsAnErrorAtOnce) {
   EXPECT_THAT(refused.status().c_str(), HasSubstr("has expired"));
 }
 
-// Injected faults hit datagrams after they were opened.
+// Injected faults hit datagrams after they were opened, so no seal is refused.
 TEST_F(SealedGroup, InjectedFaultsAreRepaired) {
   const Group group = meet(3, [](Options& options) {
     options.faults.loss = 0.05;

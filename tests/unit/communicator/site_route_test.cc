@@ -298,7 +298,7 @@ TEST_F(Sites, ACommunicatorMayGoWhileItsCallsAreUnderWay) {
   });
 }
 
-// Calls in progress end with any result, and so do legs that had not begun.
+// Calls in progress, and legs that had not begun, must end, with whatever result.
 TEST_F(Sites, ACallbackMayEndTheCommunicator) {
   meet({"a", "a", "b", "b"});
   on_all([&](int rank) {

@@ -48,7 +48,8 @@ class Latencies {
   Rank rank_;
 };
 
-// Searches all ranks' windows of the same draws. Steps take 5 ms beyond their compute time.
+// Returns what a plain search finds in all ranks' windows, with the same draws as in the test.
+// Steps take 5 ms beyond their compute time.
 budget::ThresholdChoice plain_choice(int ranks) {
   std::vector<std::int64_t> all;
   Duration wall{0};
@@ -126,7 +127,8 @@ TEST(ComputeBudgetAutomatic, FollowsDriftOnAllRanksInTheSameStep) {
   EXPECT_EQ(thresholds[0], thresholds[2]);
 }
 
-// After 80 steps no micro-batch is short enough, so all steps are given up.
+// After 80 steps no micro-batch is short enough, so all steps are given up. The threshold must grow
+// all the same.
 TEST(ComputeBudgetAutomatic, LearnsFromStepsThatWereGivenUp) {
   const auto thresholds = thresholds_under_drift(2, 100.0, /*checks=*/true);
   EXPECT_LT(thresholds[0][79], Duration::max());

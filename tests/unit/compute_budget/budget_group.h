@@ -23,7 +23,7 @@ struct Worker {
   Rank rank() const { return communicator.rank(); }
 
   // Runs a step whose micro-batches take `latencies`. If `checks`, calls should_stop() half-way
-  // through each.
+  // through each micro-batch. Returns how many micro-batches were completed.
   std::uint32_t step(const std::vector<Duration>& latencies, bool checks = false) {
     std::size_t begun = 0;
     while (budget->next_micro_batch()) {
@@ -38,7 +38,8 @@ struct Worker {
 
 using Budgets = std::function<ComputeBudgetOptions(Rank)>;
 
-// Runs `body` for every rank on a thread of its own. Budgets without a clock get the worker's.
+// Runs `body` for every rank on a thread of its own. Budgets without a clock get the worker's
+// clock.
 inline void on_workers(int size, const Budgets& options, const std::function<void(Worker&)>& body) {
   auto group = Communicator::create_inproc(size);
   ASSERT_TRUE(group.ok()) << group.status().text();

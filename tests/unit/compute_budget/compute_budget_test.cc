@@ -209,7 +209,8 @@ TEST(ComputeBudgetStepsDue, WithoutCompensationAreThosePlanned) {
   });
 }
 
-// Micro-batch b of rank r has the gradient 100 r + b.
+// Micro-batch b of rank r has the gradient 100 r + b. So the average shows which micro-batches are
+// in it, and by what their sum was divided.
 TEST(ComputeBudgetReduction, AveragesOverWhatWasCompletedOrOverAll) {
   for (const Normalisation normalisation :
        {Normalisation::realised_weight, Normalisation::fixed_maximum}) {
@@ -220,8 +221,8 @@ TEST(ComputeBudgetReduction, AveragesOverWhatWasCompletedOrOverAll) {
       return budget;
     };
     on_workers(3, options, [&](Worker& worker) {
-      // A short micro-batch in one step does not keep later ones from being given up, so rank 2
-      // completes none.
+      // A step of short micro-batches does not keep later steps from being given up, so rank 2
+      // completes no micro-batch below.
       worker.step({1ms, 1ms, 1ms, 1ms}, /*checks=*/true);
       std::vector<float> gradient(100, 0.0f);
       const Duration latency = worker.rank() == 2 ? 60ms : 10ms;

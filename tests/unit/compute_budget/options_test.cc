@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
-// The status of each rank's create().
+// Returns the status of each rank's create().
 std::vector<Status> create(int size, const Budgets& options) {
   auto group = Communicator::create_inproc(size);
   EXPECT_TRUE(group.ok());

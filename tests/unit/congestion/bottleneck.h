@@ -1,6 +1,6 @@
 // Simulates endless flows over one bottleneck with a hand clock. The line has a rate, a queue, a
-// round trip, and random loss of single packets or in bursts. Other traffic may pass it: pass() and
-// at().
+// round trip, and random loss of single packets or in bursts. pass() and at() send other traffic
+// over the line.
 #pragma once
 
 #include <cstdint>
@@ -59,10 +59,10 @@ class Bottleneck {
   }
   // Returns the rate that arrived since reset(), as a share of the line's rate.
   double share(std::size_t flow) const;
-  // Returns the same for one lane.
+  // Returns that share for one lane of the flow.
   double share(std::size_t flow, std::size_t lane) const;
   double overflow_share(std::size_t flow) const;
-  // Returns the time in seconds below which a fraction p of the packets waited.
+  // Returns a time in seconds: the fraction p of the packets waited in the queue for less.
   double queueing(double p) const;
   double seconds() const { return static_cast<double>(now_.ns) / 1e9; }
   // Loses all reports of the flow from now on.
@@ -73,8 +73,8 @@ class Bottleneck {
   // The flow has nothing to send until `until_seconds`.
   void pause(std::size_t flow, double until_seconds);
 
-  // Sends a packet of other traffic. Returns when it has passed the line, or nullopt if the queue
-  // is full.
+  // Sends a packet of other traffic. Returns the time at which it has passed the line, or nullopt
+  // if the queue is full.
   std::optional<Instant> pass(std::size_t bytes);
   void at(Instant at, std::function<void(Instant)> what);
   Instant now() const { return now_; }

@@ -27,7 +27,8 @@ TEST(DelayJitter, IsTheDeviationOfIndependentDelays) {
   EXPECT_NEAR(sum / 200, 1000, 40 + 20);
 }
 
-// A queue of 4 ms that grows for ten reports, drains in two and stays away for four.
+// A queue grows to about 4 ms over ten reports, drains in two, and stays away for four. This must
+// not count as jitter.
 TEST(DelayJitter, AQueueThatGrowsAndDrainsIsNone) {
   DelayJitter jitter;
   for (int report = 0; report < 200; ++report) {

@@ -68,7 +68,8 @@ TEST(Fabric, SharesALineWithItsLike) {
   }
 }
 
-// 64 senders share a buffer of 100 KB (CC-7).
+// 64 senders share a buffer of 100 KB. They must fill the line, share it evenly, and overflow the
+// buffer with less than a tenth of their packets.
 TEST(Fabric, SixtyFourSendersFitIntoAShallowBuffer) {
   for (const double gbps : {1.0, 10.0}) {
     Line line = line_of(gbps, 0.05, 0.2);
@@ -80,7 +81,8 @@ TEST(Fabric, SixtyFourSendersFitIntoAShallowBuffer) {
   }
 }
 
-// The line's rate falls to a tenth (CC-5).
+// The line's rate falls to a tenth. 10 ms later the flow must have adapted: the queue is short,
+// almost nothing overflows, and the line is used.
 TEST(Fabric, FollowsALineThatBecomesATenth) {
   Bottleneck line(line_of(10, 0.2, 1));
   line.add(FlowOptions{.control = CongestionControl::fabric, .links = 7});

@@ -27,7 +27,8 @@ TEST(LateArrivals, AsManyAsCameLateBeforeAreNotLost) {
   for (const std::int64_t missing : {5, 20, 11, 20, 3, 0}) EXPECT_EQ(late.lost(missing), 0);
 }
 
-// Each report loses 3 packets for good, and up to 20 others are late.
+// In each report 3 more packets are lost for good, and up to 20 other packets are late. Only the
+// lost packets may count, within 20.
 TEST(LateArrivals, LossAmongLateOnesIsCounted) {
   LateArrivals late;
   std::int64_t lost = 0;

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 constexpr Duration kGovernedRtt = 20ms;
 constexpr std::uint64_t kBytes = 150'000;  // a round trip
 
-// Reports whole round trips to the governor.
+// Gives the governor one report for each round trip.
 class Peer {
  public:
   explicit Peer(LinkGovernor& governor) : governor_(governor) {}
@@ -76,8 +76,9 @@ TEST(LinkGovernor, LossBeyondTheNoiseCutsIt) {
   EXPECT_LT(governor.window_bytes(), before * 3 / 4);
 }
 
-// When any loss cut the window, and only 32 round trips without a queue ended the limit, an
-// all-reduce of 4 ranks at 500 Mb/s with 0.1 % loss took 971 ms instead of 180.
+// An earlier governor cut the window for any loss, and ended the limit only after 32 round trips
+// without a queue. An all-reduce of 4 ranks at 500 Mb/s with 0.1 % loss then took 971 ms instead of
+// 180 ms.
 TEST(LinkGovernor, LossWithoutAQueueIsNotTheQueues) {
   LinkGovernor governor;
   Peer peer(governor);

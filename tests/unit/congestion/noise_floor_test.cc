@@ -93,8 +93,8 @@ TEST(NoiseFloor, ForgetsWhatIsOld) {
   EXPECT_LT(floor.mean(), 0.005);
 }
 
-// The bound is three standard deviations at twice the variance, or 4.2 of independent losses. So of
-// 20,000 windows less than one is expected to be wrong.
+// The bound is three standard deviations at twice the variance, or 4.2 standard deviations of
+// independent losses. So less than one of 20,000 windows is expected to exceed the bound.
 TEST(NoiseFloor, IndependentLossesAreNotExcess) {
   std::mt19937_64 random(7);
   NoiseFloor floor;
@@ -108,8 +108,8 @@ TEST(NoiseFloor, IndependentLossesAreNotExcess) {
   EXPECT_LE(excesses, 6);
 }
 
-// Once three of eight packets taught the floor. A bundle then kept sending at twice its share, at
-// 57 % loss, for ever.
+// A floor was once learnt from eight packets. Three of them were lost. The bundle then kept sending
+// at twice its share, at 57 % loss, for ever.
 TEST(NoiseFloor, WhatFewPacketsTaughtExcusesNoFlood) {
   NoiseFloor floor;
   floor.teach(8, 3);

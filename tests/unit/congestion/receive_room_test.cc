@@ -22,7 +22,7 @@ class ReceiveRoomTest : public ::testing::Test {
     now_ = now_ + 10ms;
     room_.look(now_, drops_ += drops, kSocket, arrived_);
   }
-  // Each of `peers` peers sends 100 KB in 10 ms.
+  // Lets `time` pass, in which each of `peers` peers sends 100 KB every 10 ms.
   void pass(Duration time, std::size_t peers) {
     for (Duration left = time; left > 0ms; left -= 10ms) {
       for (std::size_t i = 0; i < peers; ++i) arrived_[i].bytes += 100'000;
@@ -81,7 +81,8 @@ TEST_F(ReceiveRoomTest, WhatWasOvertakenIsNotMissed) {
   EXPECT_EQ(room_.drops(1), 5u);
 }
 
-// The two senders share the bytes that the host takes in a round trip, and half of the buffer.
+// The two senders share 95 % of the bytes that the host reads in a round trip, and half of the
+// buffer.
 TEST_F(ReceiveRoomTest, ADropMakesGrantsOfWhatTheHostTook) {
   pass(500ms, 2);  // 20 MB/s
   arrived_[0].missing = 10;

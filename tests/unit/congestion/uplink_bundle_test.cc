@@ -170,7 +170,7 @@ TEST_F(UplinkBundleTest, JitterIsThatOfTheLeastLink) {
   EXPECT_EQ(samples_.back().jitter.count(), 0);
 }
 
-// Two links report in turns. The measured rate must be the sum of both, without steps.
+// Two links report in turns. The measured rate must be the sum of both links' rates, without steps.
 TEST_F(UplinkBundleTest, TheRateIsThatOfAllLinksBetweenTwoDatagrams) {
   bundle_.make_link(1, 64);
   Instant now = kStart;
@@ -220,7 +220,7 @@ TEST_F(UplinkBundleTest, ANearPeerIsNotPaced) {
   EXPECT_EQ(bundle_.datagrams_granted(1), (1u << 20) / 1500);
 }
 
-// Two peers: the one of link 1 is near.
+// A bundle with two peers. The peer of link 1 is near.
 class NearPeer : public UplinkBundleTest {
  protected:
   NearPeer() {
@@ -375,7 +375,8 @@ TEST_F(UplinkBundleTest, AsksEveryQuarterRoundTripAndBeforeTheWindowIsFull) {
   EXPECT_TRUE(bundle_.asks(kStart, 0));
 }
 
-// After a silence, datagrams are written off, so that the window lets another one ask.
+// After a silence, datagrams are written off, so that the window has room for a datagram that asks
+// for a report.
 TEST_F(UplinkBundleTest, SilenceWithAFullWindowLetsItSendAgain) {
   bundle_.on_asked(kStart, 0);
   send(kStart, 20);
@@ -400,8 +401,8 @@ TEST_F(UplinkBundleTest, SilenceAfterThreeQuestionsHalvesThePace) {
   EXPECT_EQ(bundle_.pace().bits_per_second, 120e6);
 }
 
-// At a thousandth of the pace one packet takes minutes, and the bundle once waited that long after
-// the first answer.
+// After long silence the pace is a thousandth, so that four packets take 0.4 s. The bundle once
+// waited for that time even after the first answer.
 TEST_F(UplinkBundleTest, SilenceIsOverAtTheFirstAnswer) {
   for (int i = 0; i < 3; ++i) bundle_.on_asked(kStart, 0);
   Instant now = kStart;
@@ -432,8 +433,8 @@ TEST(UplinkBundleSilence, ASlowPaceStillAsksTwiceASecond) {
   EXPECT_TRUE(bundle.open(now + std::chrono::milliseconds(500)));
 }
 
-// W-6: the bytes in any millisecond are at most rate x 1 ms x 1.05 + a quantum. At most half a
-// quantum of unused allowance is caught up.
+// The bytes in any millisecond must be at most rate * 1 ms * 1.05, plus a quantum, plus half a
+// quantum of unused allowance that may be caught up.
 TEST(UplinkBundlePacing, NoMillisecondHoldsMoreThanItsRateAndAQuantum) {
   for (const double rate : {10e6, 100e6, 1e9, 10e9}) {
     Bottleneck line({.bits_per_second = 20e9, .rtt_seconds = 0.001});

@@ -72,7 +72,7 @@ TEST_F(TwoLanes, WhatOneSendsTheOtherWaitsFor) {
   EXPECT_GT(first->in_flight_bytes(), 0u);
 }
 
-// A train takes a millisecond, and lanes take turns.
+// A train takes a millisecond to leave. Lanes that wait must take turns.
 TEST_F(TwoLanes, WhoWaitsLongestIsNext) {
   make();
   while (try_to_send(*first)) {
@@ -167,7 +167,8 @@ TEST_F(TwoLanes, WhatALaneThatEndsHadUnderWayIsWaitedForNoMore) {
   EXPECT_TRUE(try_to_send(*first));
 }
 
-// Threads read the same clock, but may take their turns in another order.
+// Threads read the same clock, but may call the uplink in another order, so a call may bring an
+// earlier time than the call before.
 TEST_F(TwoLanes, TimeDoesNotGoBack) {
   make();
   now += 10ms;

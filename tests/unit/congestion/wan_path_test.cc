@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Returns a path of 64 ms after one sample.
+// Returns a path with a round trip of 64 ms, after one sample.
 WanPath path_with(Duration queue, Duration jitter = 0ms) {
   WanPath path;
   path.on_sample({.now = Instant{1'000'000'000},

@@ -1,4 +1,4 @@
-// A flow alone on its line. The simulator shows the effects of other flows.
+// Tests one flow alone on its line. The simulator shows the effects of other flows.
 #include "congestion/wan.h"
 
 #include <gtest/gtest.h>
@@ -67,8 +67,8 @@ void report_round(Wan& wan, Instant& now, double lost, Duration queueing) {
                  .phase = wan.pace().phase});
 }
 
-// One burst takes half of the few packets of a startup's round trip. A queue that overflows does so
-// again in the next round trip, so only then must the startup end.
+// A burst may take half of the few packets in one round trip of startup. A queue that overflows
+// loses as many again in the next round trip, and startup must end only then.
 TEST(Wan, StartsThroughABurst) {
   const auto pace_after = [](int flooded) {
     Wan wan;
@@ -83,7 +83,8 @@ TEST(Wan, StartsThroughABurst) {
 }
 
 // A standing queue and the line's own losses have cut CUBIC's window. The queue that remains is
-// shorter than the target and longer than half of it, so it is only a delay that has grown.
+// shorter than the target and longer than half of it. So it is only a delay that has grown, and the
+// pace must grow again.
 TEST(Wan, CompetesWithNobodyBesideAShortQueue) {
   Wan wan;
   Instant now{1'000'000'000};
@@ -97,9 +98,9 @@ TEST(Wan, CompetesWithNobodyBesideAShortQueue) {
   EXPECT_GT(wan.pace().bits_per_second, 1e9);
 }
 
-// The first losses look like overflows of the queue at that time, which is only the sender's own
-// train. With a target of half that queue, every longer queue would count as one. The pace ends at
-// 3,900 Mb/s; without a second judgement of the overflow it ends at 30.
+// The first losses look like an overflow of the queue at that time, which is only the sender's own
+// train. With a target of half that queue, every longer queue would count as a standing queue. The
+// pace ends at 3,900 Mb/s. Without a second judgement of the overflow it ends at 30 Mb/s.
 TEST(Wan, ForgetsAnOverflowThatWasABurst) {
   constexpr Duration kTrain = std::chrono::microseconds(40);
   Wan wan;
@@ -118,7 +119,8 @@ struct Shares {
   double least = 1;
 };
 
-// The line loses a twentieth of the packets in bursts, and no flow fills its queue.
+// Returns the shares that one flow gets of a line. The line loses a twentieth of the packets in
+// bursts, and no flow fills its queue.
 Shares shares_in_bursts(double bits_per_second, std::uint64_t seeds, double from_seconds,
                         double to_seconds) {
   Shares shares;
@@ -143,8 +145,8 @@ TEST(Wan, LearnsFromBurstsFarBelowWhatTheLineHasCarried) {
   EXPECT_GT(shares.least, 0.75);
 }
 
-// In the second second, the noise floor explains the losses that cut the rate in the first. A rate
-// that only grew by steps would get 0.91 of the line then, and 0.63 with the slowest seed.
+// In the second second, the noise floor explains the losses that cut the rate in the first second.
+// A rate that only grew by steps would get 0.91 of the line then, and 0.63 with the slowest seed.
 TEST(Wan, TakesBackWhatBurstsCostBeforeTheFloorWasKnown) {
   const Shares shares = shares_in_bursts(500e6, 16, 1, 1.5);
   EXPECT_GT(shares.mean, 0.94);
@@ -174,7 +176,9 @@ TEST(Wan, SlowsDownForMarks) {
   }
 }
 
-// Startup has taught the noise floor some loss, which must not excuse the full queue here (CC-5).
+// The line's rate falls to a tenth, so the queue is full. Startup has taught the noise floor some
+// loss, but that must not excuse the losses of the full queue. After half a second the flow must
+// have adapted: less than a fifth of its packets overflow.
 TEST(Wan, FollowsALineThatBecomesATenth) {
   for (const double loss : {0.0, 0.1}) {
     Bottleneck line({.queue_bdp = 0.2, .loss = loss});

@@ -56,7 +56,8 @@ TEST(DriverContexts, AreThoseOfTheThreadOrPrimaryOnes) {
   EXPECT_EQ(context_of(driver, 999).status().code(), StatusCode::kUnavailable);
 }
 
-// The other tests prove little unless the double faults like a device.
+// The other tests prove little unless access to the double's memory faults, as with a device's
+// memory.
 TEST(DriverDouble, ProcessorFaultsOnDeviceMemory) {
   const Driver& driver = the_driver();
   const auto context = context_of(driver, 0);

@@ -66,7 +66,7 @@ TEST_F(RingTest, LongerThanTheRingHasNoPlace) {
   EXPECT_EQ(ring.place(0, Signal(&words_, 0, 1), over_)->offset, 0U);
 }
 
-// A lease of memory must wait for the last user of each page, for leases of any length.
+// A lease must wait for the last user of each of its pages. The test takes leases of many lengths.
 TEST_F(RingTest, EveryEarlierUserIsWaitedFor) {
   std::mt19937 random(7);
   constexpr std::size_t kUnits = 16;

@@ -18,7 +18,7 @@ constexpr std::size_t kRing = std::size_t{1} << 20;
 
 using Done = std::function<void()>;
 
-// A thread that ends the network part of steps.
+// Stands for the network: ends the network part of each step on a thread of its own.
 class Network {
  public:
   ~Network() {

@@ -8,7 +8,8 @@
 
 namespace leeway::device_codec {
 
-// Every codec with kernels, in both roundings, under every scale rule, with and without a bound.
+// Returns every codec with kernels, in both roundings, under every scale rule, with and without a
+// bound.
 inline std::vector<CodecOptions> every_option_on_devices() {
   std::vector<CodecOptions> all;
 #define LEEWAY_ADD(name) all.emplace_back(Codec::name);

@@ -296,7 +296,8 @@ TEST_F(DriverOperations, ADeadTransportFailsWhatIsOpenAndWhatComesNamingTheDevic
   expect_death(Driver::wait(*later));
 }
 
-// A receive ends at its deadline without sending anything.
+// A driver calls back before it waits for datagrams, so that no caller waits for a finished call.
+// The receive ends at its deadline without sending anything.
 TEST_F(DriverOperations, CallsBackBeforeItSleeps) {
   collective::OperationSpec spec{.kind = collective::OperationKind::recv, .peer = 1};
   spec.output = std::span(data_);
@@ -324,7 +325,8 @@ TEST_F(DriverOperations, ATransportThatDiesWhileItReadsGivesMemoryBack) {
   EXPECT_TRUE(open->done.load());
 }
 
-// A small input is copied, and datagrams are gathered from the copy.
+// A device must know all memory from which datagrams are gathered. A small input is copied, and
+// datagrams are gathered from the copy.
 TEST_F(DriverOperations, ATransportKnowsTheMemoryOfOperationsAsLongAsTheyHaveIt) {
   const auto reduce_scatter = [&](std::size_t elements) {
     std::vector<float> block(elements / 2);

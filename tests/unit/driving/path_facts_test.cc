@@ -89,7 +89,7 @@ TEST(PathText, OfATransportWithoutAddressesHasItsOwnRemedy) {
   EXPECT_THAT(text_of(facts), AllOf(HasSubstr("4791"), Not(HasSubstr("there ("))));
 }
 
-// In an error, about 60 characters precede this text.
+// An error has room for Status::kTextMax characters, and about 60 of them precede this text.
 TEST(PathText, FitsIntoAnErrorWithTheLongestAddressesOfV4) {
   PathFacts facts = silent();
   facts.own = facts.theirs = facts.stranger = {

@@ -1,5 +1,5 @@
-// Compares the code with arithmetic of the test's own, and tries all losses that the code must
-// repair.
+// Compares the erasure code with independent arithmetic of this test, and tries all kinds of losses
+// that the code must repair.
 #include "erasure/cauchy.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace leeway::erasure {
 namespace {
 
-// Packets of one flow's code, the last of them perhaps shorter, and their parities.
+// The packets that one erasure code covers, and their parities. The last packet may be shorter.
 struct Code {
   Code(std::size_t count, std::size_t full_bytes, std::size_t last_bytes, unsigned seed)
       : bytes(full_bytes), packets(count), random(seed) {
@@ -38,8 +38,8 @@ struct Code {
     all.resize(count);
     return all;
   }
-  // Returns true if all packets are recovered after `lost` were lost and the parity rows `came`
-  // arrived.
+  // Returns true if all packets are recovered after those in `lost` were lost and the parity rows
+  // in `came` arrived.
   bool recovers(const std::vector<std::uint32_t>& lost, const std::vector<std::uint32_t>& came) {
     auto places = packets;
     std::vector<std::uint8_t> rows(packets.size(), Recovery::kPresent);
@@ -101,8 +101,8 @@ TEST(Cauchy, EveryPairOfPacketsIsRecoveredFromEveryPairOfRows) {
   }
 }
 
-// Loses up to as many packets as there are parities, at random places. Lengths are near those of
-// vectors and strips.
+// Loses random packets, up to as many as there can be parities. Lengths of packets are near those
+// of vectors and strips, where kernels could go wrong.
 TEST(Cauchy, WhateverIsLostIsRecovered) {
   unsigned seed = 0;
   for (const std::size_t count : {2, 5, 33, 128}) {
@@ -126,7 +126,8 @@ TEST(Cauchy, NothingIsTouchedWhereNothingIsMissing) {
   EXPECT_TRUE(code.recovers({}, {}));
 }
 
-// Compares with the counted share of codes that lose too much.
+// Compares shortfall() with a count over random codes: the share of codes that lose more packets
+// than they have parities.
 TEST(Shortfall, IsHowOftenMoreIsLostThanThereIsParity) {
   std::mt19937_64 random(11);
   constexpr int kTrials = 40'000;
@@ -143,7 +144,8 @@ TEST(Shortfall, IsHowOftenMoreIsLostThanThereIsParity) {
   }
 }
 
-// Losses come in bursts of geometric length that begin at random.
+// Losses come in bursts of geometric length that begin at random. shortfall() must account for them
+// by their dispersion.
 TEST(Shortfall, HeedsBursts) {
   std::mt19937_64 random(12);
   constexpr int kTrials = 40'000;

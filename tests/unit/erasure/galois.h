@@ -1,4 +1,4 @@
-// GF(2^8) modulo 0x11D, bit by bit.
+// Arithmetic in GF(2^8) modulo 0x11D, bit by bit, to compare with.
 #pragma once
 
 namespace leeway::erasure {

@@ -1,4 +1,4 @@
-// Compares every kernel that this processor can run with arithmetic of the test's own.
+// Compares every kernel that this processor can run with independent arithmetic of this test.
 #include "erasure/products.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,8 @@ Rows random_rows(std::size_t count, std::size_t bytes, std::mt19937& random) {
   return rows;
 }
 
-// Returns the kernel's sums, in targets that are longer and were filled with other values.
+// Returns the kernel's sums. The targets are 3 bytes longer than the sums and were filled with
+// another value, so that writes beyond the sums can be seen.
 Rows sum(const ProductKernel& kernel, const std::vector<std::uint8_t>& coefficients,
          const Rows& sources, std::size_t targets, std::size_t bytes) {
   std::vector<unsigned char> tables(coefficients.size() * kernel.table_bytes);
@@ -57,8 +58,8 @@ TEST(Products, MultiplyEveryByteByEveryCoefficient) {
   }
 }
 
-// Tries lengths near those of vectors, with every number of targets in a group of rows. Nothing may
-// be written beyond the targets.
+// Tries lengths near those of vectors, and numbers of targets that need every group of the GFNI
+// kernel (8, 4, 2 and 1). Nothing may be written beyond the targets.
 TEST(Products, SumThem) {
   std::mt19937 random(21);
   for (const std::size_t bytes : {1, 31, 32, 63, 64, 65, 200, 512}) {

@@ -75,14 +75,15 @@ struct Scaled {
                   std::uint32_t index = 0)
       : scales(size), block(plan.scales(mask, index, scales)) {}
 
-  // sum scale_i G_i + control c
+  // Returns the sum of scale_i times contribution i, plus the control's scale times `control`.
   double result(std::span<const double> contributions, double control = 0.0) const {
     double sum = block.control * control;
     for (std::size_t rank = 0; rank < scales.size(); ++rank)
       sum += scales[rank] * contributions[rank];
     return sum;
   }
-  // Variance of the result when contributions are independent with variance 1, given this pattern.
+  // Returns the result's variance for this pattern, if contributions are independent with variance
+  // 1.
   double noise() const {
     double sum = 0.0;
     for (const float scale : scales) sum += static_cast<double>(scale) * scale;
@@ -93,12 +94,12 @@ struct Scaled {
   BlockScales block;
 };
 
-// Finds one block in which a symmetric plan keeps the owner's contribution and one in which it
-// drops it: (kept, dropped). The search ends only if the plan has arrivals, and losses in several
-// blocks.
+// Returns one block in which a symmetric plan keeps the owner's contribution, and one in which the
+// plan drops it. The search ends only if the plan has arrivals, and losses in several blocks.
 inline std::pair<std::uint32_t, std::uint32_t> virtual_loss_blocks(const ScalePlan& plan,
                                                                    std::size_t size, Rank owner) {
-  // The rate is lower the more contributions the block lacks, so these blocks serve every pattern.
+  // The more contributions a block lacks, the lower the rate of drops. So these serve every
+  // pattern.
   const auto first_with = [&](const std::vector<std::uint64_t>& mask, bool lost) {
     std::uint32_t block = 0;
     while ((Scaled(plan, mask, size, block).scales[owner] == 0.0f) != lost) ++block;
@@ -133,7 +134,8 @@ void for_each_arrival(const ScalePlan& plan, std::size_t size, double rate, Visi
   }
 }
 
-// Does the same for symmetric_ratio, which drops the owner's contribution like the others.
+// Does the same as for_each_arrival() for symmetric_ratio, which drops the owner's contribution
+// like the others. The number for visit() includes the owner's contribution if that is kept.
 template <typename Visit>
 void for_each_symmetric_arrival(const ScalePlan& plan, std::size_t size, double rate, Visit visit) {
   const auto [kept, lost] = testing::virtual_loss_blocks(plan, size, 0);

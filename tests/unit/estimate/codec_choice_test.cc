@@ -90,7 +90,7 @@ std::string row_of(const char* name, const ErrorsBySpread& errors) {
 }
 
 TEST(CodecErrorsTable, IsWhatTheCodecsDo) {
-  // In dB. The data are the table's, so only the codecs can change a value.
+  // The tolerance is in dB. The data are the table's, so only the codecs can change a value.
   constexpr double kTolerance = 0.3;
   const std::vector<double> normals = standard_normals(kFormatPackets * kFormatPacketElements);
   std::vector<std::vector<float>> data;
@@ -128,8 +128,8 @@ TEST(CodecErrorsTable, HoldsForDataOfOtherShapes) {
       const double measured = measure(entry.codec, values).power_db;
       const double predicted = decibel(predicted_error(entry.codec, fit.sigma_log2()));
       EXPECT_LT(measured, predicted + kTolerance) << to_string(entry.codec);
-      // int8 is better than predicted, since its error grows with the largest element, which
-      // lognormal data have much larger.
+      // int8 is better than predicted. Its error grows with the largest element, and lognormal data
+      // have a much larger one.
       if (entry.codec == Codec::int8) continue;
       EXPECT_GT(measured, predicted - kTolerance) << to_string(entry.codec);
     }

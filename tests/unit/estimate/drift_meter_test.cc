@@ -82,8 +82,8 @@ TEST(DriftMeterSample, SkipsValuesThatAreNoNumbers) {
 }
 
 TEST(DriftMeterStep, SplitsTheMeanSquareStepExactly) {
-  // One window of three steps: m = 2, v = 1, so s^2 = 1 and u^2 = 4 - 1/3; together the mean square
-  // 14/3.
+  // One window of three steps has the mean m = 2 and the variance v = 1. So s^2 = 1 and u^2 = 4 -
+  // 1/3; together they make the mean square 14/3.
   DriftMeter meter(1, 3);
   for (const float delta : {1.0f, 2.0f, 3.0f}) meter.add_step({&delta, 1});
   EXPECT_NEAR(meter.result().step_variance, 1.0, 1e-12);

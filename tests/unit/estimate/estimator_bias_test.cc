@@ -21,7 +21,8 @@ using testing::Scaled;
 
 // --- Unequal links -------------------------------------------------------------------------------
 
-// Expected scales when rank i's packets arrive with rates[i]. Tallies carry exactly those rates.
+// Expected scales when rank i's packets arrive with rates[i]. The tallies of the links show exactly
+// these rates.
 struct ExpectedScales {
   std::vector<double> scales;
   double untouched = 0.0;
@@ -116,7 +117,7 @@ TEST(UnequalLinks, HorvitzThompsonOfWeightedContributionsIsTheMeanPerUnit) {
       << "the ratio rule is tilted here";
 }
 
-// --- Exhaustive vectors (a): g = (1,2,3,4), own = 1, q = 0.8, target 2.5 ---
+// --- Four ranks: gradients 1, 2, 3, 4; the owner has 1; arrival rate q = 0.8; target 2.5 ---
 
 constexpr double kTarget = 2.5;
 const std::vector<double> kGradients = {1, 2, 3, 4};
@@ -144,7 +145,7 @@ TEST(FourRanks, Ratio) {
   const Moments result = four_ranks(Estimator::ratio);
   expect_moments(result, 2.376, 0.081735);
   EXPECT_NEAR(result.mean_square_error(kTarget), 0.097111, 1.5e-6);
-  // The bias is (own weight - 1/N)(g_o - mean of the others).
+  // The bias is (own weight - 1/N) times (own gradient - mean of the other gradients).
   const double own_weight = (1.0 - std::pow(0.2, 4)) / (4 * 0.8);
   EXPECT_NEAR(result.mean() - kTarget, (own_weight - 0.25) * (1.0 - 3.0), 1e-6);
 }
@@ -175,8 +176,8 @@ TEST(FourRanks, SymmetricRatioGivenAnyArrival) {
   expect_moments(result, kTarget, 0.153134);
   EXPECT_NEAR(with_empty.mean(), kTarget * (1.0 - std::pow(0.2, 4)), 1e-6)
       << "an empty block gives 0";
-  // The variance is S2 (E[1/K
-  // K >= 1] - 1/N) with S2 = 5/3.
+  // If K contributions are kept, the variance is S2 (E[1/K given K >= 1] - 1/N). S2 = 5/3 is the
+  // sample variance of the gradients.
   Moments inverse;
   for (std::uint32_t k = 1; k <= 4; ++k) inverse.add(1.0 / k, binomial(4, k, 0.8));
   EXPECT_NEAR(result.variance(), 5.0 / 3 * (inverse.mean() - 0.25), 1e-6);

@@ -48,7 +48,7 @@ class NoiseTable : public ::testing::TestWithParam<NoiseRow> {
                       .links = equal_links(size(), 100, 10 * GetParam().arrived),
                       .external_control = external_control});
   }
-  // N*Var for pure noise over arrivals of at least `others_min` packets.
+  // Returns N*Var for pure noise, given that at least `others_min` packets of other ranks arrive.
   double noise(Estimator estimator, std::uint32_t others_min = 0) const {
     Moments noise;
     for_each_arrival(plan(estimator), size(), rate(),
@@ -70,7 +70,7 @@ class NoiseTable : public ::testing::TestWithParam<NoiseRow> {
     } else {
       for_each_arrival(scaling, size(), rate(), add);
     }
-    // The result's mean square, in which moments are linear, is known for a gradient of 0.
+    // If the gradient is 0, the result's mean square is the expected sum of squared weights.
     const NoiseEstimate noise = estimate_noise({.ranks = static_cast<std::uint32_t>(size()),
                                                 .result_mean_square = mean.squares,
                                                 .contribution_mean_square = 1.0,
@@ -113,7 +113,8 @@ TEST_P(NoiseTable, SymmetricRatioGivenAnyArrival) {
   const double n = static_cast<double>(size());
   EXPECT_NEAR(n * noise.mean(), GetParam().symmetric, kFiveDecimals);
   EXPECT_NEAR(noise.mass, 1.0 - std::pow(1.0 - rate(), n), 1e-9) << "the chance of a zero result";
-  // In a report an empty block counts as zero, which is 1/N from the mean.
+  // In a report an empty block is a result of zero. Its mean square error is 1/N, since the
+  // loss-free mean has that variance.
   EXPECT_NEAR(reported(Estimator::symmetric_ratio),
               GetParam().symmetric * noise.mass + 2.0 * (1.0 - noise.mass), kFiveDecimals);
 }
@@ -140,7 +141,8 @@ TEST_P(NoiseTable, AugmentedWithTheOwnersContribution) {
 TEST_P(NoiseTable, ZeroFillIsTheLossFreeMeanOfWhatArrived) {
   const double n = static_cast<double>(size());
   EXPECT_NEAR(noise(Estimator::zero_fill), (1.0 + (n - 1.0) * rate()) / n, kFiveDecimals);
-  // zero_fill keeps m = (1 + (N-1) q)/N of the mean, so the variance is E sum w^2 - m^2/N.
+  // zero_fill keeps the share m = (1 + (N-1) q)/N of the mean, so the variance is the expected sum
+  // of squared weights less m^2/N.
   const double kept = (1.0 + (n - 1.0) * rate()) / n;
   EXPECT_NEAR(reported(Estimator::zero_fill), 1.0 + kept - kept * kept, kFiveDecimals);
 }

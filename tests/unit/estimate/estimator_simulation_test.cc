@@ -28,8 +28,8 @@ constexpr std::size_t kPackets = 64;
 constexpr int kRounds = 10'000;
 using PerRank = std::array<double, kRanks>;
 
-// The contribution of `rank` to `packet`. Ranks differ, and in some packets more than in others;
-// otherwise augmented would have no error at all.
+// Returns the contribution of `rank` to `packet`. Ranks differ, and by more in some packets than in
+// others. Otherwise the estimator augmented would have no error at all.
 double contribution(std::size_t rank, std::size_t packet) {
   return static_cast<double>(rank + 1) * (1.0 + 0.5 * std::sin(static_cast<double>(packet + rank)));
 }

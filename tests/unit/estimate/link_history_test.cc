@@ -29,8 +29,8 @@ TEST(LinkHistory, MovesATenthOfTheWayTowardsTheNewestOperation) {
   EXPECT_EQ(history.delivery_rate(0), 1.0) << "links are apart";
 }
 
-// Flows of one packet are often lost entirely by chance, and flows of eight never, so rates of one
-// length say nothing of the other.
+// Flows of one packet are often lost entirely by chance, and flows of eight never. So rates of
+// flows of one length say nothing of flows of the other.
 TEST(LinkHistory, KeepsHeardRatesByLengthUpToAFactorOfTwo) {
   LinkHistory history(2);
   history.learn_heard(1, 2, 0.0);

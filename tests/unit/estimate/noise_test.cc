@@ -124,7 +124,7 @@ class Operation {
     std::vector<LinkTally> links = links_of(setting_, setting_.packets, 0);
     std::vector<std::uint64_t> masks(setting_.packets, 1);  // owner: rank 0
     for (std::uint32_t rank = 1; rank < setting_.ranks; ++rank) {
-      // Owners ask for a flow of which nothing arrived until something does.
+      // If nothing of a flow arrives, the owner asks for the flow until something does.
       while (links[rank].arrived == 0) links[rank].arrived = lose(rank, masks);
     }
     const ScalePlan plan({.estimator = setting_.estimator,
@@ -298,7 +298,7 @@ TEST(EstimateNoiseByHand, FourRanksWithoutLoss) {
   EXPECT_DOUBLE_EQ(estimate.ratio(), 1.0 / std::sqrt(3.0));
 }
 
-// With the owner's contribution alone, as all or half of the result, there is no estimate.
+// There is no estimate if the result has only the owner's contribution, whatever its weight is.
 TEST(EstimateNoiseExtremes, OfOneContributionThereIsNone) {
   for (const double weight : {0.0, 0.5, 1.0}) {
     const WeightMoments alone{.sum = weight,

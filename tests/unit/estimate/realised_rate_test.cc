@@ -1,5 +1,6 @@
-// Tests the weight n/k of a link with published check vectors for four packets and the table of its
-// mean. All go through ScalePlan and are exact over every pattern of arrivals.
+// Tests the weight n/k of a link from which k of n packets arrived, with published check vectors
+// for four packets and the table of its mean. All tests go through ScalePlan and are exact over
+// every pattern of arrivals.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +20,8 @@ using testing::for_each_pattern;
 using testing::Moments;
 using testing::Scaled;
 
-// One link of four packets with values (1,2,3,4). The owner adds nothing, so the sum is R w g.
+// Results of one link of four packets with values 1, 2, 3, 4. The owner adds nothing, so each
+// result is that of the link alone.
 struct LinkResult {
   std::array<Moments, 4> packets;
   Moments sum;

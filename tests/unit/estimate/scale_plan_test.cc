@@ -110,7 +110,7 @@ TEST(ScalePlanScales, StratifiedKeepsTheOwnersShareAndRescalesTheOthersAmongThem
   const auto links = weighted_links({2, 1, 3, 2});
   const Scaled packet(ScalePlan({.estimator = Estimator::stratified, .links = links}),
                       ranks(4, {0, 1, 3}), 4);
-  EXPECT_FLOAT_EQ(packet.scales[0], 1.0f / 8);  // G_o/C
+  EXPECT_FLOAT_EQ(packet.scales[0], 1.0f / 8);  // own sum over all 8 units
   EXPECT_FLOAT_EQ(packet.scales[1],
                   6.0f / 8 / 3);  // the share of all others, divided by the 3 units that arrived
   EXPECT_EQ(packet.scales[2], 0.0f);

@@ -230,7 +230,7 @@ TEST(ScalePlanWeights, TheOwnersOwnLossesAreMadeUpForLikeALinks) {
     return Scaled(ScalePlan({.estimator = estimator, .links = links}), ranks(4, here), 4).scales[0];
   };
   EXPECT_FLOAT_EQ(own_weight(Estimator::horvitz_thompson, {0, 1}), 1.25f / 4);
-  // The others hold 2/4, so the owner stands for the other half.
+  // Rank 1 stands for 2/4 of the mean, so the owner stands for the other half.
   EXPECT_FLOAT_EQ(own_weight(Estimator::augmented, {0, 1}), 1.25f / 2);
   EXPECT_FLOAT_EQ(own_weight(Estimator::augmented, {1, 2}), 0.0f);
 }

@@ -86,8 +86,8 @@ TEST(FaultPlanFate, SequenceAndPositionDoNotTouchIndependentLossOfData) {
 // ten of them, one in 1,600 seeds fails by chance.
 constexpr double kSigmasOfMany = 4.0;
 
-// Returns by how many standard errors the agreement of two streams of fair losses differs from one
-// half.
+// Returns how far the share of packets that have the same fate in two streams is from one half, in
+// standard errors. Each stream loses half of its packets.
 template <typename First, typename Second>
 double disagreement_in_sigmas(FaultPlan& plan, First first, Second second) {
   std::uint32_t equal = 0;

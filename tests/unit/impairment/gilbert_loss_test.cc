@@ -29,7 +29,7 @@ double mean(const std::vector<bool>& lost) {
          static_cast<double>(lost.size());
 }
 
-// Lengths of complete runs of `value`.
+// Returns the lengths of complete runs of `value`.
 std::vector<std::uint32_t> runs(const std::vector<bool>& lost, bool value) {
   std::vector<std::uint32_t> lengths;
   std::uint32_t length = 0;
@@ -60,9 +60,7 @@ class GilbertLossChain : public testing::TestWithParam<Parameters> {
   static constexpr std::uint32_t kPackets = 1'000'000;
   const double rate_ = GetParam().rate;
   const double burst_ = GetParam().burst;
-  // The correlation of neighbours, P(bad
-  // bad) - P(bad
-  // good).
+  // The correlation of neighbouring packets: P(bad | bad) - P(bad | good).
   const double hold_ = 1.0 - 1.0 / (burst_ * (1.0 - rate_));
   const std::vector<bool> lost_ = chain(rate_, burst_, kPackets);
 };
@@ -104,7 +102,8 @@ TEST_P(GilbertLossChain, CorrelationFallsGeometricallyAcrossDistances) {
     for (std::uint32_t i = 0; i + distance < kPackets; ++i)
       sum += (lost_[i] - p) * (lost_[i + distance] - p);
     const double correlation = sum / (kPackets - distance) / (p * (1.0 - p));
-    // This is above Bartlett's formula: the variance of a sum with the chain's correlation time.
+    // This sigma is above that of Bartlett's formula. It comes from the variance of a sum with the
+    // chain's correlation time.
     const double sigma =
         std::sqrt((1.0 + hold_ * hold_) / (1.0 - hold_ * hold_) / (rate_ * kPackets));
     EXPECT_NEAR(correlation, std::pow(hold_, distance), 3.0 * sigma) << "distance " << distance;

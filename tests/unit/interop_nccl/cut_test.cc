@@ -25,7 +25,7 @@ Operation operation(Kind kind, std::size_t count, Rank peer = 0) {
   return out;
 }
 
-// Returns how often copies touch each address.
+// Returns how many bytes are copied from or to each address at which a row begins.
 std::map<std::uintptr_t, std::size_t> touched(const std::vector<StagedPart>& parts, bool input) {
   std::map<std::uintptr_t, std::size_t> rows;
   for (const StagedPart& part : parts) {

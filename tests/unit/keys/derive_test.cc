@@ -7,7 +7,7 @@
 namespace leeway::keys {
 namespace {
 
-// RFC 5869, A.1: the pseudo-random key.
+// The pseudo-random key of test case A.1 in RFC 5869.
 TEST(Extract, IsHkdfOfRfc5869) {
   const auto input = from_hex("0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b");
   const auto salt = from_hex("000102030405060708090a0b0c");
@@ -15,7 +15,7 @@ TEST(Extract, IsHkdfOfRfc5869) {
             from_hex("077709362c2e32df0ddc3f0dc47bba6390b6c73bb50f9c3122ec844ad7c2b3e5"));
 }
 
-// RFC 5869, A.3.
+// Test case A.3 in RFC 5869, which has no salt.
 TEST(Extract, TakesZerosForNoSalt) {
   const auto input = from_hex("0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b");
   const Key key = extract({}, input);

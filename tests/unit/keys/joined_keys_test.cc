@@ -49,7 +49,8 @@ TEST(JoinKeys, FindsTheSecretThatAPairShares) {
   EXPECT_EQ(of_stale->members[2].pair, of_prepared->members[1].pair);
 }
 
-// Two processes may meet in several groups at once, in different orders.
+// Two processes may meet in several groups at once, in different orders. They must find the same
+// keys.
 TEST(JoinKeys, GroupsWithSecretsForMeetingsOnlyFindOnePairOfKeys) {
   const auto for_meetings = [](char digit) {
     auto secrets = *Secrets::parse(line_of(digit), "test");

@@ -33,7 +33,8 @@ void expect_right(Ranks& ranks, const CallShape& shape) {
                             << to_string(shape.options.op) << (shape.in_place ? " in place" : "");
 }
 
-// Slots hold 4 KiB, so the counts make one chunk, several, and a rest.
+// Numbers of elements. A slot has room for 4 KiB, that is 1,024 floats. So there are calls of one
+// chunk, calls of several chunks, and last chunks that are not full.
 constexpr std::array<std::size_t, 6> kCounts = {0, 1, 15, 1000, 3000, 10'000};
 
 class EveryMove : public ::testing::TestWithParam<OperationKind> {};
@@ -93,7 +94,8 @@ TEST(CallerRun, MixedCallsFollowEachOther) {
   }
 }
 
-// Ranks do not wait for each other between calls.
+// Ranks do not wait for each other between calls. So a rank may begin a call while its peers are
+// still busy with the call before, and must not spoil their results.
 TEST(CallerRun, RanksThatRunAheadSpoilNothing) {
   constexpr int kCalls = 300;
   Ranks ranks(3);
@@ -160,7 +162,8 @@ TEST(CallerRun, FollowsARankThatTakesTheCallElsewhere) {
   }
 }
 
-// Each rank makes some calls in memory and gives the others to datagrams, at random.
+// Each rank makes some calls in memory and gives all other calls to datagrams, at random. Ranks
+// must agree on the way of each call.
 TEST(CallerRun, StaysInStepWhereRanksTakeCallsElsewhere) {
   constexpr std::uint64_t kCalls = 400;
   std::mt19937_64 random(3);

@@ -64,8 +64,8 @@ TEST(Failures, ALateRankFailsAtOnceAndLaterCallsAreRight) {
   for (int i = 0; i < 5; ++i) expect_sums(ranks);
 }
 
-// A peer passes on the number of the culprit. That number may be anything, so a wrong one must not
-// be named.
+// A peer passes on the number of the rank whose deadline passed. The number may be anything, so a
+// number that no rank has must not be named.
 TEST(Failures, TheRankWhoseDeadlineItWasIsNamedAtSecondHand) {
   for (const Rank culprit : {Rank{2}, Rank{77}}) {
     Ranks ranks(3);
@@ -235,7 +235,8 @@ TEST(Failures, ARefusedCallHasItsNumber) {
   expect_sums(ranks);
 }
 
-// Rank 1 may write anything into its part. Rank 0's call must end, and touch nothing else.
+// Rank 1 may write anything into its part. Rank 0's call must end, and must not write beside its
+// output.
 TEST(Failures, WhatAPeerScribblesIsContained) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 300; ++round) {

@@ -39,7 +39,8 @@ class Ranks {
 
   Instant now() const { return {now_ns_.load()}; }
   void advance(Duration by) { now_ns_ += by.count(); }
-  // Gives all ranks this status of their peers.
+  // Makes all ranks hear `status` when they look after their peers. The status is about rank
+  // `about`.
   void hear(const Status& status, Rank about = kNoRank) {
     about_ = about;
     heard_ = std::make_unique<Status>(status);

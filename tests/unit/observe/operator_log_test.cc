@@ -51,8 +51,8 @@ TEST_F(OperatorLogLines, APeersWayFromSilenceToDeath) {
   EXPECT_THAT(look(), HasSubstr("rank 2 is given up"));
 }
 
-// The process has a group's communicator, another that carries its calls by datagrams, and a
-// subgroup.
+// The process that dies is in three communicators: a group's, another that carries the group's
+// calls by datagrams, and a subgroup's.
 TEST_F(OperatorLogLines, AProcessThatDiesIsOneLineInAllCommunicators) {
   for (const char* const name : {"world/datagrams", "pair"}) {
     driving::ChannelView channel = snapshot_.channels[0];

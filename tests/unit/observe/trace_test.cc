@@ -158,7 +158,8 @@ TEST(Trace, EndsWhereTheDiskIsFullAndSaysSoOnce) {
   EXPECT_EQ(said.find("early"), said.rfind("early"));
 }
 
-// Opening a pipe without a reader would block, and "/dev/full.1" is no device.
+// The path as given must be refused. Opening a pipe without a reader would block. With two ranks, a
+// number is added to the path: "/dev/full.1" is no device, and would be created.
 TEST(Trace, WhatIsNoPlainFileIsRefusedOnce) {
   const std::string pipe = scratch(("trace_test." + std::to_string(::getpid()) + ".pipe").c_str());
   ::unlink(pipe.c_str());

@@ -17,7 +17,7 @@ Settings small_settings(Operation operation) {
   return settings;
 }
 
-// Measures on all ranks together. Returns rank 0's row.
+// Measures on `ranks` ranks of this process together. Returns rank 0's row.
 Row measure_inproc(int ranks, const Settings& settings, std::size_t bytes,
                    const Options& options = {}) {
   auto communicators = Communicator::create_inproc(ranks, options);
@@ -90,8 +90,8 @@ TEST(Measure, RoundingCodecIsMeasuredNotCompared) {
   settings.collective.codec = Codec::nvfp4;
   const Row row = measure_inproc(3, settings, 100000);
   EXPECT_FALSE(row.out_of_place.wrong.has_value());
-  // Two encodings of a uniform distribution make this error, at some 20 dB each. Loss would make a
-  // very different one.
+  // Two encodings of a uniform distribution make this error, at a signal to noise ratio of some 20
+  // dB each. Lost packets would make a very different one.
   EXPECT_GT(row.out_of_place.nmse, 1e-4);
   EXPECT_LT(row.out_of_place.nmse, 0.1);
   EXPECT_EQ(row.codec_used, "nvfp4");
@@ -111,7 +111,7 @@ TEST(Measure, WithoutLossAndRoundingThereIsNoNoise) {
   EXPECT_FALSE(row.gradient_to_noise.has_value());
 }
 
-// Longer names once cut the text behind them.
+// A name that is longer than its column once cut off the text behind it.
 TEST(Measure, NamesOfReductionsFitTheirColumn) {
   for (int i = 0; i < kReduceOpCount; ++i)
     EXPECT_LE(column_name(static_cast<ReduceOp>(i)).size(), 6u);
@@ -122,8 +122,8 @@ TEST(Measure, NamesOfReductionsFitTheirColumn) {
   EXPECT_EQ(row.out_of_place.wrong, 0);
 }
 
-// One datagram has one owner, so two contributions go to the owner and its result to two ranks.
-// Confirmations may ride on the next call.
+// The tensor is one datagram, which has one owner. So two contributions go to the owner, and its
+// result to two ranks: four datagrams of data. Confirmations may ride on the next call.
 TEST(Measure, CallsBackToBackSayWhatTheyCost) {
   Settings settings = small_settings(Operation::all_reduce);
   settings.back_to_back = 50;

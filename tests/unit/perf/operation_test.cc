@@ -70,7 +70,7 @@ TEST(Layout, NoBufferIsEverEmpty) {
     EXPECT_EQ(layout(operation, 1, DataType::f64, 5).count, 1u);
 }
 
-// Asks for the blocks of rank 2 of 4, with root 1.
+// Asks for the sources of the blocks of rank 2 in a group of 4 ranks with root 1.
 TEST(Origin, NamesTheSourceOfEveryBlock) {
   const auto from = [](Operation operation, std::size_t block) {
     return origin(operation, 2, 4, 1, block);

@@ -25,7 +25,7 @@ Pattern pattern_of(ReduceOp op, DataType type, int ranks, Codec codec = Codec::n
   return Pattern(options, type, ranks);
 }
 
-// Every partial sum, in any rank order, must be an integer that the type holds.
+// Every partial sum, in any order of ranks, must be an integer that the type holds exactly.
 TEST(Pattern, NoPartialSumIsEverRounded) {
   for (const DataType type : kTypes) {
     for (const ReduceOp op : {ReduceOp::sum, ReduceOp::avg}) {

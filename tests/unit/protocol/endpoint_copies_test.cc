@@ -113,8 +113,8 @@ TEST(EndpointCopies, TheyTakeOnePlaceWhereTheyComeTooEarly) {
   EXPECT_EQ(ranks.counters(1).early_dropped, dropped);
 }
 
-// A burst on the way to one rank should hit only one copy. So datagrams to other ranks that wait go
-// between copies.
+// A burst on the way to one rank should hit only one copy. So waiting datagrams to other ranks go
+// between the copies.
 TEST(EndpointCopies, TheyLeaveBehindWhatOtherRanksAreSent) {
   LossyGroup ranks(3);
   std::vector<Rank> order;

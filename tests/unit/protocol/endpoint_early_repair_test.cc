@@ -76,8 +76,8 @@ TEST(EndpointEarlyRepair, WhatAChunkLostIsSentAgainWithinTheFirstPass) {
   EXPECT_EQ(losing.counters(0).data_sent, pass.counters(0).data_sent + lost.size());
 }
 
-// A repair must not wait until a chunk of 64 is over. It may take a step of 16 packets, 16 that
-// overtook it, and a window in flight.
+// A repair must not wait until a chunk of 64 is over. At most these packets leave before it: a step
+// of 16 packets, 16 that overtake the lost one, and two windows of 16 in flight.
 TEST(EndpointEarlyRepair, APacketIsSentAgainSoon) {
   LongPass pass;
   pass.lose({});
@@ -91,8 +91,8 @@ TEST(EndpointEarlyRepair, APacketIsSentAgainSoon) {
   }
 }
 
-// The repair would come only when the pass is over. Parity, or one request for all that is missing,
-// is as good then.
+// The repair of a packet lost so late would come only when the pass is over. Parity, or one request
+// for all missing packets, is as good then.
 TEST(EndpointEarlyRepair, NothingIsAskedForShortlyBeforeTheEnd) {
   LongPass pass;
   pass.lose({});

@@ -94,7 +94,8 @@ TEST(EndpointChecksum, CoversPayloadsUnlessTheTransportKeepsThemIntact) {
   }
 }
 
-// Rank 0 reaches rank 1 through memory and rank 2 by the network (WIRE 1.2).
+// Rank 0 reaches rank 1 through memory, so its data to rank 1 need no checksum of payloads. It
+// reaches rank 2 by the network (WIRE 1.2).
 TEST(EndpointChecksum, CoversPayloadsToThoseWhoseLinkMayDamageThem) {
   GroupOptions options{.size = 3};
   options.faults.loss = 0.1;

@@ -184,7 +184,8 @@ TEST_F(EndpointLeaving, APeerThatIsDeadIsWaitedForTwoSeconds) {
   EXPECT_TRUE(run_until([&] { return gone_[0] && gone_[2]; }, 200ms));
 }
 
-// The call has one owner, which changes from call to call. The others exchange no packets.
+// The call has one owner, which changes from call to call; the others exchange no packets.
+// Whichever rank owns it, rank 0 must not be woken without end.
 TEST_F(EndpointLeaving, ASmallCallThatFindsNobodyEndsWithoutBeingBusy) {
   for (int earlier = 0; earlier < 3; ++earlier) {
     make_and_reduce(3);
@@ -205,7 +206,8 @@ TEST_F(EndpointLeaving, ASmallCallThatFindsNobodyEndsWithoutBeingBusy) {
   }
 }
 
-// The peers may have had nothing to say. So they are told several times, but not for seconds.
+// Peers that were never heard may have had nothing to say. So the rank tells them several times,
+// but not for seconds.
 TEST_F(EndpointLeaving, ThoseWhoWereNeverThereAreNotWaitedForLong) {
   make(3);
   group_->freeze(1);

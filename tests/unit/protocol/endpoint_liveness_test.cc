@@ -96,7 +96,8 @@ TEST_F(Liveness, ARankThatDoesSomethingElseLives) {
   EXPECT_TRUE(call.finish(group_));
 }
 
-// Ranks watch each other in a call even if they exchange no packets.
+// During a call ranks watch each other even if they exchange no packets. The watch must end with
+// the call.
 TEST_F(Liveness, NothingIsExpectedOfARankAfterACallThatIsOver) {
   for (const std::size_t count : {std::size_t{5000}, std::size_t{10}}) {
     FloatAllReduce call(kRanks, count);

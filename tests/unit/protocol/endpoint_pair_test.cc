@@ -210,7 +210,7 @@ TEST_F(Pair, AnExactOperationThatOpensAfterThePeerLeftWaitsForNoTimeOut) {
 }
 
 // A small window makes reports frequent, and the loss makes a leaving rank send three copies of
-// each.
+// each control datagram.
 TEST(PairWithASmallWindow, RanksThatHaveBothLeftDoNotAnswerEachOther) {  // WIRE 6.5
   EndpointPair pair(8);
   int datagrams = 0;

@@ -1,5 +1,5 @@
-// Datagrams that no rank of the group would send, or not now, must be refused or ignored, counted,
-// and without effect.
+// Datagrams that no rank of the group would send at all, or at that time, must be refused or
+// ignored. They must be counted, and have no effect.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -210,7 +210,8 @@ TEST(EndpointRequired, WhatMustComeDoesHoweverLooseTheBound) {
   }
 }
 
-// Rank 0 has sent ENDs, more and more rarely, before rank 1 opened the operation.
+// Rank 0 has sent ENDs, more and more rarely, before rank 1 opened the operation. Then one must
+// come soon.
 TEST(EndpointEnd, IsRepeatedSoonForAPeerThatOpensLate) {
   EngineGroup group(GroupOptions{.size = 2, .delay = 1ms});
   bool opened = false;

@@ -56,7 +56,7 @@ TEST(EndpointRounds, RanksMayBeManyOperationsApart) {
   for (auto& call : calls) EXPECT_TRUE(call->finish(group));
 }
 
-// A broadcast whose receiver lags. It sends the root only reports and requests.
+// A broadcast whose receiver lags. The receiver sends the root only reports and requests.
 class Behind : public ::testing::Test {
  protected:
   Request& broadcast(Rank rank, Duration deadline) {

@@ -31,8 +31,9 @@ TEST(LossBursts, LossesByThemselvesAreNone) {
     EXPECT_EQ(dispersion_of(0.1, 1.0, 1 << 16, seed), 1.0) << seed;
 }
 
-// With bursts of 8, the variance is 15 times the mean in endless stretches, and less in stretches
-// of 64, because bursts cross their borders. The mean is over 50 readings of 32 stretches.
+// With bursts of 8, the variance is 15 times the mean in endless stretches. It is less in stretches
+// of 64, because bursts cross their borders. A reading covers 32 stretches, and the test averages
+// 50.
 TEST(LossBursts, BurstsAreSeen) {
   double sum = 0.0;
   for (unsigned seed = 1; seed <= 50; ++seed) {

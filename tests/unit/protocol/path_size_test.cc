@@ -180,7 +180,7 @@ TEST_F(PathSizeTest, ThroughARelayAShortInterfaceCarriesLess) {
   EXPECT_EQ(size_.bytes(), 1168u);
 }
 
-// A length of 8,972 must be found within 600 s of the network becoming wider (W-15).
+// A length of 8,972 bytes must be found within 600 s after the network has become wider.
 TEST_F(PathSizeTest, ANetworkThatBecomesWiderIsFoundByTheRaiseTimer) {
   make({.most = 8972});
   carries_ = 1472;
@@ -215,7 +215,7 @@ TEST_F(PathSizeTest, BelievesNoAnswerToWhatWasNotAsked) {
   EXPECT_TRUE(size_.on_answer(now_, probe->number, 1472));
 }
 
-// The path may lead through a relay since the probe was sent.
+// Since the probe was sent, the path may lead through a relay, where lengths are shorter.
 TEST_F(PathSizeTest, ALateAnswerToWhatIsTooLongNowIsNoForgery) {
   make({.most = 1472});
   size_.begin(now_);
@@ -269,7 +269,8 @@ TEST_F(BlackHole, CopiesOfShortOnesAreNoLongOnes) {
   EXPECT_EQ(size_.falls(), 1u);
 }
 
-// Many copies in one report sum up to more bytes than one long datagram.
+// Many copies in one report sum up to more bytes than one long datagram. They must neither look
+// like a long datagram that arrived, nor hide that long ones are lost.
 TEST_F(BlackHole, ManyCopiesAreNoLongOnesAndHideNone) {
   const auto burst = [&](std::uint32_t shorts, std::uint32_t arrive) {
     last_ += shorts;

@@ -19,8 +19,8 @@ Bytes datagram_of(std::size_t bytes, std::uint32_t number) {
   return datagram;
 }
 
-// Cuts datagrams of one length, of which the last may be shorter, into pieces of at most `most`
-// bytes.
+// Cuts datagrams into pieces of at most `most` bytes. All datagrams but the last have one length;
+// the last may be shorter.
 std::vector<Bytes> pieces_of_train(const std::vector<Bytes>& datagrams, std::size_t most) {
   const auto train = std::make_unique<TrainBuffer>();
   train->start(2, pieces_of(datagrams[0].size(), most));

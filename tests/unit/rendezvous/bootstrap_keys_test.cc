@@ -13,8 +13,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Makes ranks meet. The secret file of each has one line per digit; no secret where the string is
-// empty.
+// Makes ranks meet. Rank i has a secret file with a line for each digit of secrets[i], or no secret
+// if that string is empty.
 std::vector<Result<Group>> meet(const std::vector<std::string>& secrets) {
   const auto store = std::make_shared<InprocRendezvous>();
   std::vector<Joining> joining;
@@ -60,7 +60,7 @@ TEST(JoinGroupWithASecret, MeetsWhileTheSecretIsReplaced) {
   }
 }
 
-// Over TCP a rank's first message can name only one of its secrets.
+// Over TCP a rank's first message can name only one of its secrets. Ranks must meet nevertheless.
 TEST(JoinGroupWithASecret, MeetsOverTcpInWhateverOrderTheSecretIsReplaced) {
   for (const auto& secrets :
        {std::vector<std::string>{"1", "21", "1"}, {"21", "1", "21"}, {"2", "432", "2"}}) {
@@ -107,7 +107,7 @@ TEST(JoinGroupWithASecret, RefusesRanksOfWhichNoSecretIsKnownToAll) {
   }
 }
 
-// Others may write to the store, so it may hold any table.
+// Others may write to the store, so a rank must refuse a table in it that lacks the rank's own key.
 TEST(JoinGroupWithASecret, TakesNoTableWithoutItsOwnKey) {
   const auto store = std::make_shared<InprocRendezvous>();
   LocalConfiguration local = configuration(1, 2, 1);

@@ -184,8 +184,8 @@ TEST(JoinGroup, NamesBothCommunicatorNamesWhenTimeIsUp) {
   EXPECT_THAT(text(zero.get()), AllOf(HasSubstr("missing rank 1"), HasSubstr("\"world\"")));
 }
 
-// Rank 1 of an earlier start is still there, and must not join this start's rank 0, nor the
-// reverse.
+// Rank 1 of an earlier start is still there. It must not join this start's rank 0, which must not
+// take it for this start's rank 1.
 TEST(JoinGroup, KeepsRanksOfAnotherStartOut) {
   const std::uint16_t port = free_port();
   const auto of_start = [port](int rank, std::uint64_t start) {
@@ -208,7 +208,7 @@ TEST(JoinGroup, KeepsRanksOfAnotherStartOut) {
                               "left from an earlier one?")));
 }
 
-// Starts by hand have no id, so a rank left by an earlier start can take the place.
+// Starts by hand have no id, so a rank that an earlier start left can take a place in the group.
 TEST(JoinGroup, TellsARankThatCameTooLateThatTheGroupHasBegun) {
   const std::uint16_t port = free_port();
   const auto place = *TcpRendezvous::serve(rendezvous_at(port));

@@ -105,7 +105,7 @@ TEST(DetectLauncher, SpreadsJobsOverThePortRange) {
     seen.insert(
         detect(with(kOpenMpi, {{"OMPI_MCA_orte_ess_jobid", std::to_string(job)}}))->rendezvous);
   }
-  // For 100 draws from 10,000, fewer than 95 distinct ones have a probability below 1e-4.
+  // Among 100 draws from 10,000 values, fewer than 95 distinct ones have a probability below 1e-4.
   EXPECT_GE(seen.size(), 95u);
 }
 
@@ -444,7 +444,7 @@ TEST(EnvironmentVariables, ListsExactlyTheLeewayVariablesThatAreRead) {
   std::set<std::string> asked;
   const auto recorder = [&asked](const char* name) -> const char* {
     if (std::string_view(name).substr(0, 7) == "LEEWAY_") asked.insert(name);
-    // With a place, LEEWAY_LOCAL_RANK is asked for as well.
+    // If rank and size are given, LEEWAY_LOCAL_RANK is asked for as well.
     return name == std::string_view("LEEWAY_RANK")         ? "0"
            : name == std::string_view("LEEWAY_WORLD_SIZE") ? "1"
                                                            : nullptr;
@@ -455,7 +455,8 @@ TEST(EnvironmentVariables, ListsExactlyTheLeewayVariablesThatAreRead) {
   EXPECT_EQ(asked, listed);
 }
 
-// Torchrun's agents count failures of their own node only, but the workers of all nodes restart.
+// Torchrun's agents count failures of their own node only, but the workers of all nodes restart. So
+// their counts would differ between nodes.
 TEST(OptionsFromEnvironment, TakesNoCountThatTorchrunsAgentsKeepForTheirNode) {
   EXPECT_EQ(read(with(kTorchrun, {{"TORCHELASTIC_RESTART_COUNT", "2"}}))->restart_count, 0u);
 }

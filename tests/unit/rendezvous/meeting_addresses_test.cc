@@ -86,7 +86,8 @@ TEST(SettleAddresses, RanksOfOneHostKeepTheirGuesses) {
   EXPECT_EQ(address_text(others[0]), "10.9.0.1");
 }
 
-// With port forwarding, other ranks reach rank 0 at an address of another host.
+// With port forwarding, other ranks reach rank 0 at an address of another host. Rank 0 must not
+// take that address for its own.
 TEST(SettleAddresses, RankZeroGoesToAddressesOfItsOwnHostOnly) {
   LocalConfiguration root = guessed("10.9.0.1");
   std::vector<control::Hello> others = {hello_from("10.0.0.2", "10.0.0.2", "10.0.0.1")};

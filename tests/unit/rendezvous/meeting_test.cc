@@ -236,7 +236,7 @@ TEST(Meeting, OfALaterAttemptDoesNotSeeWhatAnEarlierOneLeft) {
   expect_group(joining);
 }
 
-// There is no count here: torchrun's second attempt meets in the first one's store.
+// Attempts are not counted here: as with torchrun, the second one meets in the store of the first.
 TEST(Meeting, IgnoresTheInvitationOfADeadRankZeroOnceThereIsAnother) {
   const auto store = std::make_shared<PlainStore>();
   const LocalConfiguration dead = over(store, 0, 3);
@@ -305,7 +305,7 @@ TEST(Meeting, KeepsTheTimeThatARankHas) {
   }
 }
 
-// A store that refuses one of three of its first calls.
+// A store that refuses every third of its first 30 calls.
 class SickStore final : public Rendezvous {
  public:
   Status put(std::string_view key, ByteSpan value) override {

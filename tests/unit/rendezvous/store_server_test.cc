@@ -204,7 +204,7 @@ TEST_F(StoreServerTest, ClosesAStrangerAtRandomWhereThereAreTooMany) {
   EXPECT_EQ(closed(1), "");
   int early_ones_left = 0;
   for (StoreServer::Id id = 2; id < 90; ++id) early_ones_left += closed(id).empty();
-  EXPECT_GT(early_ones_left, 0);  // which the oldest's going first would have closed
+  EXPECT_GT(early_ones_left, 0);  // closing the oldest first would close all of them
   EXPECT_EQ(closed(99), "");
 }
 
@@ -289,7 +289,7 @@ TEST_F(StoreServerTest, HoldsNoMoreThanItMay) {
   EXPECT_LE(server_->bytes(), 2000u);
 }
 
-// Once incomplete messages did not count beside a stored key.
+// Incomplete messages once did not count beside a stored key, so the server held too much.
 TEST_F(StoreServerTest, HoldsNoMoreThanItMayBesideAnIncompleteMessage) {
   limits_.bytes_max = 2000;
   reset(limits_);
@@ -301,7 +301,7 @@ TEST_F(StoreServerTest, HoldsNoMoreThanItMayBesideAnIncompleteMessage) {
   EXPECT_EQ(heard(1), Heard{"full:"});
 }
 
-// A replaced value still takes memory while it is being sent.
+// A replaced value still takes memory while it is being sent, so it must count.
 TEST_F(StoreServerTest, CountsReplacedValuesThatAreStillBeingSent) {
   limits_.bytes_max = 3000;
   reset(limits_);
@@ -347,8 +347,8 @@ TEST_F(StoreServerTest, ClosesTheConnectionWithTheMostRequestsWhereThereAreTooMa
   EXPECT_EQ(heard(2), (Heard{"found:ours", "found:ours"}));
 }
 
-// This many gets of one member may wait for one key. When each was searched for among all, ending
-// them took 12 s.
+// One key may have this many waiting gets, all of one member. When each get was searched for among
+// all, ending them took 12 s.
 TEST_F(StoreServerTest, ForgetsAQuarterOfAMillionWaitingGetsAtOnce) {
   const auto count = static_cast<std::uint32_t>(limits_.requests_max);
   const StoreServer::Id connections = limits_.all_requests_max / limits_.requests_max;

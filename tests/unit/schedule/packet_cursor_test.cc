@@ -52,8 +52,8 @@ TEST(PacketCursorOrder, DependsOnItsKeysAlone) {
   EXPECT_NE(walk(PacketCursor(grid, {2, 2}, nullptr)), order);
 }
 
-// Receivers compute packets from places, to ask for those that left before others that came
-// (protocol/chunk_watch.h).
+// Receivers compute packets from places, to ask for missing packets that left before packets that
+// have come (protocol/chunk_watch.h).
 TEST(ChunkOrderOfPackets, PlaceAndPacketAreEachOthersInverse) {
   for (const std::uint64_t key : {PacketCursor::kInOrder, std::uint64_t{1}, std::uint64_t{77}}) {
     for (std::uint32_t size = 1; size <= 64; ++size) {
@@ -113,9 +113,9 @@ TEST(PacketCursorOrder, PositionCountsWhatWasHandedOut) {
   EXPECT_EQ(cursor.peek(), std::nullopt);
 }
 
-// Packets are exchangeable: over random keys, every packet is equally often at every place, m =
-// kDraws/n times. The places of one packet are multinomial, so their chi-square has mean n - 1 and
-// standard deviation sqrt(2 (n - 1)). The largest of n must lie within 6 of these.
+// Over random keys, every one of n packets is equally often at every place, about m = kDraws/n
+// times. The counts of one packet are multinomial, so their chi-square has mean n - 1 and standard
+// deviation sqrt(2 (n - 1)). Each of the n chi-squares must be below the mean plus 6 deviations.
 TEST(PacketCursorOrder, EveryPacketIsEquallyOftenAtEveryPlace) {
   for (const auto& [packets, element_bytes] :
        {std::pair{7u, 64}, {65u, 64}, {100u, 256}, {97u, 4096}, {130u, 64}}) {

@@ -15,7 +15,8 @@ const unsigned char* octets(const Bytes& bytes) {
   return reinterpret_cast<const unsigned char*>(bytes.data());
 }
 
-// Computes sealed bytes and proof with OpenSSL as its manual describes.
+// Computes the sealed bytes and the proof by calling OpenSSL in the way that its manual describes.
+// Tests compare with it.
 Bytes reference(const EVP_CIPHER* cipher, const Bytes& key, const Bytes& nonce,
                 const Bytes& covered, const Bytes& plain) {
   EVP_CIPHER_CTX* const context = EVP_CIPHER_CTX_new();
@@ -31,7 +32,8 @@ Bytes reference(const EVP_CIPHER* cipher, const Bytes& key, const Bytes& nonce,
   return out;
 }
 
-// NIST CAVP gcmEncryptExtIV128, 128 bits each, first case.
+// The first case of NIST's CAVP file gcmEncryptExtIV128 in which key, plaintext, additional data
+// and tag have 128 bits each.
 TEST(AeadReference, HoldsForNistsVector) {
   EXPECT_EQ(
       reference(EVP_aes_128_gcm(), from_hex("c939cc13397c1d37de6ae0e1cb7c423c"),
@@ -103,7 +105,7 @@ class AeadTest : public ::testing::TestWithParam<Suite> {
 
 class Aes128GcmTest : public AeadTest {};
 
-// NIST's vector as a datagram, whose header is the additional data.
+// Seals NIST's vector as a datagram. The datagram's header is the vector's additional data.
 TEST_P(Aes128GcmTest, SealsNistsVector) {
   constexpr std::uint64_t kNistNumber = 0x0102030405060708;
   NonceVector vector = array_of<12>("b3d8cc017cbb89b39e0f67e2");

@@ -57,7 +57,8 @@ TEST(AssociationRotation, ThePhaseChangesAfterSoManyDatagramsOfBothDirections) {
   EXPECT_EQ(pair.end(1).sending_phase(), 2u);
 }
 
-// Messages about keys do not count as use of the keys, so two silent ends stay in the phase.
+// Messages about keys do not count as use of the keys. So two ends that are otherwise silent must
+// stay in the phase.
 TEST(AssociationRotation, ThePhaseChangesAfterSomeTimeIfAnythingWasSaid) {
   for (const Rank from : {0, 1}) {
     MetPair pair;
@@ -93,7 +94,8 @@ TEST(AssociationRotation, ManyPhasesOneAfterAnother) {
   EXPECT_EQ(pair.end(0).sending_phase(), pair.end(1).sending_phase());
 }
 
-// Until the peer has accepted, it cannot have the next keys.
+// Until the peer has accepted an offer, it cannot have the next keys. So the leading end must not
+// seal with them yet.
 TEST(AssociationRotation, WhoLeadsWaitsUntilThePeerHasAccepted) {
   MetPair pair(kQuick);
   for (int i = 0; i < 100; ++i) (void)pair.seal(0, bytes_of("lost"));
@@ -105,7 +107,7 @@ TEST(AssociationRotation, WhoLeadsWaitsUntilThePeerHasAccepted) {
   EXPECT_TRUE(pair.pass(0) && pair.pass(1));
 }
 
-// The next phase must not begin before the peer was heard in this one.
+// The next phase must not begin before the leading end has heard the peer in this phase.
 TEST(AssociationRotation, WhoLeadsWaitsUntilThePeerHasFollowed) {
   MetPair pair(kQuick);
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(pair.pass(0));
@@ -126,7 +128,8 @@ TEST(AssociationRotation, WhoLeadsWaitsUntilThePeerHasFollowed) {
   EXPECT_EQ(pair.end(1).sending_phase(), 3u);
 }
 
-// The pauses are 20 ms, 40 ms, ... up to a second, and 15 s if the peer was silent for a minute.
+// The pauses between offers are 20 ms, 40 ms, ... up to a second, and 15 s once the peer was silent
+// for a minute.
 TEST(AssociationRotation, AnOfferIsRepeatedAtGrowingIntervals) {
   PairOfTwo pair;
   EXPECT_TRUE(pair.pass(1));
@@ -178,7 +181,8 @@ TEST(AssociationRotation, AForgedPhaseChangesNothing) {
   EXPECT_TRUE(pair.pass(0));
 }
 
-// A public half of zeros must be refused without effect, and the peer asked again.
+// A public half of zeros is no key. It must be refused without effect, and the peer must be asked
+// again.
 TEST(AssociationRotation, AHalfThatIsNoneChangesNothing) {
   struct : KeyExchange {
     std::optional<Halves> make(const keys::Key& mixed) override {
@@ -197,8 +201,8 @@ TEST(AssociationRotation, AHalfThatIsNoneChangesNothing) {
   EXPECT_TRUE(pair.pass(0) && pair.pass(1));
 }
 
-// The line loses, repeats and reorders datagrams. Each one that arrives must be opened exactly
-// once, and both ends must stay in step.
+// The network loses, repeats and reorders datagrams. Each datagram that arrives must be opened
+// exactly once, and both ends must stay in step.
 TEST(AssociationRotation, LossReorderingAndCopiesHurtNothing) {
   std::uint64_t phases = 0;
   for (unsigned seed = 1; seed <= 20; ++seed) {

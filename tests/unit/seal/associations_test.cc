@@ -91,8 +91,8 @@ TEST(AssociationsOpen, EveryFlippedBitIsRefusedAndChangesNothing) {
   EXPECT_EQ(pair.open(1, datagram), bytes_of("a datagram of some length"));
 }
 
-// A forger who knows a tag must not move the replay window; otherwise later datagrams of the peer
-// would count as too old.
+// A forger who knows a tag must not be able to move the replay window. Otherwise later datagrams of
+// the peer would count as too old.
 TEST(AssociationsOpen, AForgedNumberFarAheadChangesNothing) {
   PairOfTwo pair;
   Bytes forged = pair.seal(0, bytes_of("forged"));
@@ -143,7 +143,7 @@ TEST(AssociationsOpen, AnotherLaneIsRefused) {
   EXPECT_EQ(pair.refused(1, Refusal::form), 1u);
 }
 
-// Two processes that meet in two groups at once, and complete the meetings in different orders.
+// Two processes that meet in two groups at once, and complete these meetings in different orders.
 class TwoMeetings : public ::testing::Test {
  protected:
   static constexpr Instant kNow{1'000'000};
@@ -232,7 +232,8 @@ TEST_F(TwoMeetings, ALaterOneChangesNothingOnceThePeerWasHeard) {
   EXPECT_TRUE(pass(1));
 }
 
-// There are three meetings. Each one in which the peer was heard must leave its first phase.
+// Two processes have three meetings. The keys of each meeting in which the peer was heard must
+// leave their first phase.
 TEST_F(TwoMeetings, KeysOfEachOneThatWasHeardAreChanged) {
   for (unsigned meeting = 3; meeting >= 1; --meeting) {
     meet(0, meeting);
@@ -252,8 +253,8 @@ TEST_F(TwoMeetings, KeysOfEachOneThatWasHeardAreChanged) {
   EXPECT_EQ((*ends_)[0].at(1)->sending_phase(), 1u);
   EXPECT_EQ((*ends_)[1].at(0)->sending_phase(), 1u);
   EXPECT_EQ((*ends_)[0].counters().phases, 1u);
-  // A datagram of the least meeting is opened now. So that meeting's keys seal from now on, once
-  // they have changed.
+  // Process 1 now opens a datagram of the least meeting. So that meeting's keys seal from now on,
+  // after they have changed.
   EXPECT_TRUE(opens(1, std::move(by_first)));
   EXPECT_TRUE(pass(1));
   change_keys();
@@ -264,7 +265,8 @@ TEST_F(TwoMeetings, KeysOfEachOneThatWasHeardAreChanged) {
   EXPECT_EQ((*ends_)[1].counters().phases, 2u);
 }
 
-// However many peers there are, a wake must make only a few exchanges and be due again at once.
+// However many peers there are, one wake must make only a few key exchanges, and the next wake must
+// be due at once.
 TEST(AssociationsWake, DoesAFewExchangesAtATime) {
   struct Counting final : KeyExchange {
     std::optional<Halves> make(const keys::Key& mixed) override {

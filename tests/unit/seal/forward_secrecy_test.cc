@@ -1,5 +1,5 @@
-// An attacker who recorded everything, and later reads the memory of both processes, must not be
-// able to open what was sealed before the present phase (WIRE 8.5).
+// Forward secrecy: an attacker who recorded everything, and later reads the memory of both
+// processes, must not be able to open what was sealed before the present phase (WIRE 8.5).
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Bytes that are stored masked, so that a search of the memory does not find this copy.
+// Bytes that are stored masked. So a search of the memory for these bytes does not find this copy.
 class Masked {
  public:
   explicit Masked(ByteSpan bytes) : bytes_(bytes.begin(), bytes.end()) {
@@ -56,7 +56,7 @@ class Masked {
   Bytes bytes_;
 };
 
-// X25519 that records its secrets, and in `roots` the `mixed` arguments.
+// A key exchange by X25519 that records its secrets, and in `roots` the `mixed` arguments.
 class RecordedExchange final : public KeyExchange {
  public:
   std::optional<Halves> make(const keys::Key& mixed) override {
@@ -97,7 +97,8 @@ class RecordedCipher final : public Cipher {
 
 class ForwardSecrecy : public ::testing::TestWithParam<bool> {};
 
-// Searches the memory ten seconds after the last phase began, with nothing sent since.
+// Searches the memory ten seconds after the last phase began, with nothing sent since. Only keys of
+// the last phase may be found.
 TEST_P(ForwardSecrecy, NothingOfEarlierPhasesIsLeftInMemory) {
   const bool by_openssl = GetParam();
   RecordedExchange exchange;
@@ -127,7 +128,8 @@ TEST_P(ForwardSecrecy, NothingOfEarlierPhasesIsLeftInMemory) {
 INSTANTIATE_TEST_SUITE_P(By, ForwardSecrecy, ::testing::Values(true, false),
                          [](const auto& by) { return by.param ? "OpenSsl" : "WhatIsBest"; });
 
-// The former scheme, in which phases were a chain of hashes without halves of their own.
+// The former scheme, in which the keys of phases were a chain of hashes, without new secrets. The
+// attack below must succeed against it.
 class ChainOfHashes final : public KeyExchange {
  public:
   std::optional<Halves> make(const keys::Key& mixed) override { return x25519().make(mixed); }
@@ -136,8 +138,9 @@ class ChainOfHashes final : public KeyExchange {
   }
 };
 
-// An attacker has all that a process keeps for its whole life, including the root of phase 0, and
-// has read all messages. Tries everything that can be computed from these.
+// Returns true if an attacker can open a datagram of phase 1. The attacker has all that a process
+// keeps for its whole life, including the root of phase 0, and has read all messages. The function
+// tries everything that can be computed from these.
 bool opens_phase_one(KeyExchange& exchange) {
   PairOfTwo pair({}, aead_maker(AeadKind::aes_128_gcm), exchange);
   std::vector<keys::Key> known = {keys::Key{}};

@@ -92,7 +92,8 @@ TEST_F(ForwardingTest, TheShareOfAnIdleSecondIsNotKept) {
   EXPECT_GE(taken, 100);
 }
 
-// Short datagrams must pass; otherwise a full path would look like a dead one.
+// Short datagrams must pass even if data do not. Otherwise a path at its limit would look like a
+// dead one.
 TEST_F(ForwardingTest, WhatIsShortPassesWhereDataDoNot) {
   forwarding_.set_uplink(1e6);
   while (ask(1, 200)) {
@@ -103,7 +104,7 @@ TEST_F(ForwardingTest, WhatIsShortPassesWhereDataDoNot) {
   EXPECT_LE(taken, 100);
 }
 
-// Data must pass, too, since ENDs and repair requests alone would end no call.
+// Data must pass, too, because ENDs and repair requests alone would end no call.
 TEST_F(ForwardingTest, DataPassAlthoughShortOnesAloneWouldTakeAll) {
   forwarding_.set_uplink(1e6);
   while (ask(1, 200) || ask(1, 200, 104)) {
@@ -160,7 +161,8 @@ TEST_F(ForwardingTest, TheFirstRefusalIsToldAtOnceAndFurtherOnesTogether) {
   EXPECT_LE(told, 4);
 }
 
-// Without reminders the sender would forget its share, and refusals would begin anew.
+// A sender that keeps to its share must be reminded of it. Without reminders it would forget the
+// share, and refusals would begin anew.
 TEST_F(ForwardingTest, WhoeverKeepsToItsShareIsRemindedEachSecond) {
   forwarding_.set_uplink(16e6);
   while (ask(1, 200)) {
@@ -176,8 +178,8 @@ TEST_F(ForwardingTest, WhoeverKeepsToItsShareIsRemindedEachSecond) {
   EXPECT_LE(told, 9);
 }
 
-// Two peers flood first, and later keep to the rate that they were told. Each must get half, and
-// when one ends, the other must get all.
+// Two peers flood the relay first, and later keep to the rates that the relay told them. Each must
+// get half, and when one ends, the other must get all.
 TEST_F(ForwardingTest, SeveralShareEquallyAndLeaveNothingUnused) {
   constexpr double kShare = 25e6 / 8;
   forwarding_.set_uplink(100e6);
@@ -214,7 +216,8 @@ TEST_F(ForwardingTest, SeveralShareEquallyAndLeaveNothingUnused) {
   EXPECT_NEAR(static_cast<double>(passed[2]), kShare, 0.15 * kShare);
 }
 
-// The seal shows who sent a datagram, so a relay that names another sender must not be believed.
+// The seal shows which process sent a datagram. So a relay that names another sender must not be
+// believed.
 TEST(ForwardingOpens, OnlyWhatTheNamedProcessSealed) {
   const Instant now{1'000'000'000};
   const CipherMaker maker = aead_maker(AeadKind::aes_128_gcm);

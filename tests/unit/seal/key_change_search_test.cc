@@ -1,5 +1,5 @@
-// Tries every order in which the messages of two processes arrive, and every loss, while their keys
-// change all the time.
+// Tries every order in which the messages of two processes can arrive, and every loss of them,
+// while the keys change all the time.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -12,15 +12,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Messages that stay in flight are lost. Datagrams that arrive must be opened, unless two phases
-// have begun since. In the end both processes must be in the same phase.
+// Plays one sequence of actions. Messages that stay in flight are lost. Datagrams that arrive must
+// be opened, unless two phases have begun since they were sealed. In the end both processes must be
+// in the same phase.
 class EveryOrder {
  public:
   static constexpr unsigned kWake = 6;
   static constexpr unsigned kActions = 7;
 
-  // Makes `steps` steps of an exchange without loss, and then `actions`. Returns how many actions
-  // were possible.
+  // Makes `steps` steps of an exchange of keys without loss, and then `actions`. Returns the number
+  // of actions that were possible.
   std::size_t play(int steps, std::span<const unsigned> actions) {
     EXPECT_TRUE(pair_.pass(1));
     for (int i = 0; i < steps; ++i) EXPECT_TRUE(act(kWake) && arrive(1 - i % 2, /*first=*/true));
@@ -84,7 +85,8 @@ TEST(KeyChangeSearch, NoOrderAndNoLossOfMessagesPartsTheTwo) {
     for (bool more = true; more && !HasFailure();) {
       const std::size_t done = EveryOrder().play(steps, actions);
       played += done == actions.size();
-      // The next sequence skips all those that begin with the impossible action.
+      // The next sequence skips all sequences that begin with the same actions up to the impossible
+      // one.
       std::size_t at = std::min(done, actions.size() - 1);
       std::fill(actions.begin() + static_cast<std::ptrdiff_t>(at) + 1, actions.end(), 0u);
       while (++actions[at] == EveryOrder::kActions && at > 0) actions[at--] = 0;

@@ -18,7 +18,8 @@ keys::Key key_from(unsigned first, unsigned step) {
   return key;
 }
 
-// The vectors of WIRE 8.6 come from an independent program (Python's hmac and cryptography).
+// Compares with the vectors of WIRE 8.6, which come from an independent program (Python's hmac and
+// cryptography).
 class PacketVectorTest : public ::testing::Test {
  protected:
   PairKeys keys(std::uint8_t suite) const {
@@ -113,7 +114,8 @@ TEST(DerivePair, EverythingThatGoesInChangesTheKeys) {
   EXPECT_NE(plain, secret(zero, zero, zero, peer, 0, 1));
 }
 
-// With one key for both directions, both would seal with the same nonces.
+// Each direction must have a key of its own. With one key, both ends would seal with the same
+// nonces.
 TEST(DerivePair, TheTwoDirectionsHaveDifferentKeys) {
   for (unsigned number = 0; number < 20; ++number) {
     const PairKeys keys = keys_of(number, true);

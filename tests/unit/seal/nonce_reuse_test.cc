@@ -1,6 +1,6 @@
-// Tries all states of a small model: one process gets two tables in turn, which a keeper or a
-// member may have written as he likes. No key may seal the same number twice, or both seal and open
-// (WIRE 8.8).
+// Tries all states of a small model, in which one process gets two tables in turn. A member, or the
+// keeper of the store, may have written any tables. No key may seal the same number twice, or both
+// seal and open (WIRE 8.8).
 #include <gtest/gtest.h>
 
 #include <map>
@@ -27,7 +27,7 @@ keys::Key key_of(unsigned number) {
 
 constexpr unsigned kOwn = 1;
 
-// A table's statements to rank 0 about ranks 1 and 2.
+// What a table says to rank 0 about ranks 1 and 2.
 struct Table {
   unsigned keys[2];       // each in kOwn .. 3
   unsigned processes[2];  // process numbers
@@ -44,7 +44,7 @@ std::vector<Table> all_tables() {
   return tables;
 }
 
-// Models communicator/udp_endpoint.cc and communicator/sealing.cc, with the real checks of
+// A model of communicator/udp_endpoint.cc and communicator/sealing.cc, with the real checks of
 // src/security/keys.
 class Process {
  public:

@@ -7,7 +7,7 @@
 namespace leeway::seal {
 namespace {
 
-// The layout of a seal header (WIRE 8.1).
+// Compares the bytes of a seal header with the table in WIRE 8.1.
 TEST(SealHeader, HasTheBytesOfItsTable) {
   Bytes out(kHeaderBytes);
   encode_header({.phase = 2, .lane = 3, .tag = 0x09080706, .counter = 0x11100F0E0D0C0B0A}, out);
@@ -31,7 +31,7 @@ TEST(SealHeader, RefusesWhatHoldsNothing) {
     EXPECT_EQ(decode_header(ByteSpan(datagram).first(bytes), header), Refusal::truncated) << bytes;
 }
 
-// A datagram without a seal begins with "L", which is none of these forms.
+// A datagram without a seal begins with "L" (0x4C), which is not the first byte of a sealed one.
 TEST(SealHeader, RefusesOtherFormsAndVersions) {
   Bytes datagram(kOverheadBytes + 1);
   for (unsigned form = 0; form < 256; ++form) {

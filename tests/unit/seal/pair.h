@@ -32,7 +32,7 @@ std::array<std::byte, kBytes> array_of(std::string_view hex) {
   return array;
 }
 
-// The number of a sealed datagram.
+// Returns the number of a sealed datagram.
 inline std::uint64_t number_of(ByteSpan datagram) {
   Header header;
   (void)decode_header(datagram, header);
@@ -56,7 +56,7 @@ inline PairKeys keys_of(unsigned number, bool leads) {
   return derive_pair(agreed, shared, {}, first, second, 0, 0);
 }
 
-// Records the key that a cipher of one direction gets.
+// A cipher that only records its key.
 struct NotedKey final : Cipher {
   void set_key(const CipherKey& given, const NonceVector&) override { key = given; }
   void seal(std::uint64_t, std::span<const Slice>, MutableByteSpan) override {}
@@ -70,8 +70,8 @@ inline CipherKey cipher_key(const PairKeys& keys, bool seals) {
   return noted.key;
 }
 
-// Two processes of which process 0 leads key changes. Each knows the other by the slot with the
-// other's number.
+// Processes 0 and 1, which seal for each other. Process 0 leads key changes. Each knows the other
+// by the slot that equals the other's number.
 struct PairOfTwo {
   explicit PairOfTwo(const Rotation& rotation = {},
                      const CipherMaker& maker = aead_maker(AeadKind::aes_128_gcm),
@@ -88,7 +88,8 @@ struct PairOfTwo {
     out.resize(ends[from].seal(now, train, out));
     return out;
   }
-  // Returns the plain bytes, or nothing if the datagram is refused.
+  // Opens `datagram` at process `at`. Returns the plain bytes, or no bytes if the datagram is
+  // refused.
   Bytes open(Rank at, Bytes datagram) {
     const ByteSpan plain = ends[at].open(now, static_cast<Rank>(1 - at), datagram);
     return {plain.begin(), plain.end()};
@@ -104,7 +105,7 @@ struct PairOfTwo {
       all.emplace_back(message->datagram.begin(), message->datagram.end());
     return all;
   }
-  // Delivers all messages until both ends are silent.
+  // Delivers all messages about keys, until neither end has one to send.
   void change_keys() {
     for (bool any = true; any;) {
       any = false;

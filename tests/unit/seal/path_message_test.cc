@@ -20,7 +20,7 @@ Bytes encoded(const PathMessage& message) {
   return bytes;
 }
 
-// The bytes of WIRE 9.1.
+// WIRE 9.1 specifies these bytes.
 TEST(PathMessage, BytesAreThoseOfTheSpecification) {
   EXPECT_EQ(encoded(challenge()),
             from_hex("01003412080706050403020100000000000000000000ffffc0000201"));
@@ -87,7 +87,7 @@ TEST(RelayHeadBytes, OfOtherKindsAndWithNothingBehindThemAreNone) {
   EXPECT_FALSE(decode_path_message(good));
 }
 
-// The bytes of WIRE 8.5.
+// WIRE 8.5 specifies these bytes.
 TEST(ExchangeMessage, BytesAreThoseOfTheSpecification) {
   ExchangeMessage offer{ExchangeMessage::Kind::offer, 0x01020304, {}};
   offer.half.fill(std::byte{0xAB});
@@ -125,7 +125,7 @@ TEST(ExchangeMessage, OtherLengthsAndKindsAreNone) {
   EXPECT_FALSE(decode_exchange_message(from_hex("0900")));
 }
 
-// The bytes of WIRE 9.10.
+// WIRE 9.10 specifies these bytes.
 TEST(ShareMessage, BytesAreThoseOfTheSpecification) {
   const ShareMessage share{.refused = 0x01020304, .bytes_per_second = 0x0506};
   Bytes bytes(kShareMessageBytes);

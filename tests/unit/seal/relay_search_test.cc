@@ -1,5 +1,5 @@
-// Processes in one network without loss, some of which have no path to each other. Tests which
-// process relays.
+// Tests which process relays, in a network without loss where some processes have no path to each
+// other.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -61,7 +61,7 @@ class RelaysTest : public ::testing::Test {
   Roaming& of(Rank process) { return *all_[process]; }
   void hear(Rank self, Rank peer) { all_[self]->on_heard(now_, peer); }
   Rank via(Rank self, Rank peer) { return all_[self]->via(peer); }
-  // Returns the latest move of traffic to `peer` that `self` was told.
+  // Returns the latest change of the way to `peer` that `self` was told.
   const Roaming::Move& move_of(Rank self, Rank peer) { return moves_[self].at(peer); }
 
   void run(Duration time) {
@@ -151,7 +151,8 @@ TEST_F(RelaysTest, TwoWithoutAPathMeetThroughAThirdAfterASecond) {
   EXPECT_EQ(via(0, 1), kNoRank);
 }
 
-// The peer comes up late, when its address is asked only rarely. Then the peer is heard.
+// The peer comes up late, when its address is asked only rarely. As soon as the peer is heard, it
+// must be asked at once.
 TEST_F(RelaysTest, APeerThatComesUpLateIsAskedAsSoonAsItIsHeard) {
   meet(3);
   cut(0, 1);
@@ -167,7 +168,8 @@ TEST_F(RelaysTest, APeerThatComesUpLateIsAskedAsSoonAsItIsHeard) {
   EXPECT_EQ(of(0).counters().relays + of(1).counters().relays, 0u);
 }
 
-// The peer is heard all the time, but its answers never come.
+// The peer is heard all the time, but its answers never come. It must be asked twenty times a
+// second, and not for each datagram.
 TEST_F(RelaysTest, APeerThatIsHeardAndDoesNotAnswerIsAskedTwentyTimesASecond) {
   meet(2);
   cut(0, 1);
@@ -192,7 +194,8 @@ TEST_F(RelaysTest, OnlyWhoReachesBothRelays) {
   EXPECT_EQ(via(0, 3), 1u);
 }
 
-// Eight possible relays are asked at a time.
+// A process asks eight possible relays at a time. Here only process 10 reaches process 11, so it
+// must be found after the first eight.
 TEST_F(RelaysTest, OneOfManyIsFound) {
   meet(12);
   for (Rank other = 0; other < 10; ++other) cut(11, other);
@@ -263,7 +266,8 @@ TEST_F(RelaysTest, APathThatFallsSilentUnderLoadIsReplacedWithinTwoSeconds) {
   EXPECT_EQ(via(1, 2), kNoRank);
 }
 
-// Without an open call, no process asks. Only translators' mappings are kept alive.
+// Without an open call, no process asks whether a path still works. Only the mappings of address
+// translators are kept alive.
 TEST_F(RelaysTest, APathThatFallsSilentWithoutLoadIsLeftAlone) {
   meet(3);
   run(5s);
@@ -272,7 +276,7 @@ TEST_F(RelaysTest, APathThatFallsSilentWithoutLoadIsLeftAlone) {
   EXPECT_EQ(of(1).counters().silent, 0u);
 }
 
-// To a process that stood still, all its peers seem silent.
+// To a process that stood still, all its peers seem silent. It must not give up its paths for that.
 TEST_F(RelaysTest, AProcessThatStoodStillFindsItsPathsWhereTheyWere) {
   meet(3);
   set_busy(true);
@@ -299,7 +303,8 @@ TEST_F(RelaysTest, AMessageThatWasRelayedSaysNothingOfTheAddress) {
   EXPECT_FALSE(of(1).seen_at() == place_of(9));
 }
 
-// These answers have tokens that were never asked, and come from processes that cannot relay.
+// These answers have tokens that no challenge had, and claim to come through a relay. They must not
+// make it a relay.
 TEST_F(RelaysTest, AnAnswerToNoQuestionChangesNothing) {
   meet(3);
   cut(1, 2);

@@ -33,8 +33,8 @@ TEST(RelayShares, EachRelayHasItsOwn) {
   EXPECT_FALSE(shares.poll());
 }
 
-// In turn: no datagram went through the relay; it claims more than was sent; its message is older
-// than another.
+// A relay's message must be refused in these cases, in turn: no datagram went through the relay, it
+// claims more refusals than there were datagrams, or its message is older than another.
 TEST(RelayShares, WhatCannotBeTrueIsRefusedAndCounted) {
   RelayShares shares;
   shares.on_message(1, {.refused = 0, .bytes_per_second = 1});

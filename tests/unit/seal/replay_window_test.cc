@@ -53,7 +53,8 @@ TEST_F(ReplayWindowTest, TheWindowIsNeverShorterThanAllButAWord) {
   }
 }
 
-// Numbers that differ by a whole window share a bit.
+// Numbers that differ by a whole window share a bit. So a number must leave no trace when the
+// window has passed it.
 TEST_F(ReplayWindowTest, AWindowLaterNothingIsLeftOfANumber) {
   for (std::uint64_t number = 1; number <= kAll; number += 7) commit(number);
   for (std::uint64_t number = kAll + 1; number <= 2 * kAll; ++number) {

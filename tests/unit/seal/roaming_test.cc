@@ -20,7 +20,8 @@ NetworkAddress address_at(std::uint8_t host, std::uint16_t port = 7000) {
   return address;
 }
 
-// One process with a peer that answers challenges at its `homes_`, a round trip later.
+// One process with a peer. The peer answers challenges to the addresses in `homes_`, a round trip
+// later.
 class RoamingTest : public ::testing::Test {
  protected:
   void meet(std::vector<NetworkAddress> candidates) { roaming_.meet(now_, 0, candidates); }
@@ -130,8 +131,8 @@ TEST_F(RoamingTest, WhatIsOvertakenStartsNothing) {
   EXPECT_TRUE(moves_.empty());
 }
 
-// An attacker copies each datagram, and his copies are faster. He also forwards challenges to him,
-// and their answers.
+// An attacker at address 66 copies each datagram, and the copies are faster. The attacker also
+// forwards challenges to address 66, and their answers. Traffic must not move there.
 TEST_F(RoamingTest, WhoeverCopiesDatagramsTakesNoTrafficAway) {
   homes_ = {address_at(1), address_at(66)};  // datagrams to 66 reach the peer, too
   meet({address_at(1)});
@@ -146,7 +147,8 @@ TEST_F(RoamingTest, WhoeverCopiesDatagramsTakesNoTrafficAway) {
   EXPECT_LE(roaming_.counters().refused, 12u);  // once a second
 }
 
-// Challenges to the present address were lost. So traffic moves away, and must come back.
+// Traffic moves to address 66, because challenges to the present address are lost. It must come
+// back when that address answers again.
 TEST_F(RoamingTest, TrafficGoesBackWhenTheFormerAddressAnswers) {
   homes_ = {address_at(1), address_at(66)};
   meet({address_at(1)});
@@ -178,7 +180,8 @@ TEST_F(RoamingTest, AnAddressThatDoesNotAnswerGetsThreeTimesWhatItSent) {
   EXPECT_TRUE(moves_.empty());
 }
 
-// This process's own answers count towards that limit, too.
+// Answers that this process sends to the address count towards the limit, too: three times the
+// bytes that came from there.
 TEST_F(RoamingTest, AnAddressThatOnlyAsksGetsThreeTimesWhatItSent) {
   homes_ = {address_at(1)};
   meet({address_at(1)});
@@ -190,8 +193,8 @@ TEST_F(RoamingTest, AnAddressThatOnlyAsksGetsThreeTimesWhatItSent) {
   EXPECT_EQ((bytes_[{2, 7000}]), 180u);
 }
 
-// An answer must come from the challenged address; otherwise a process that sees the challenge
-// elsewhere could prove another process's address.
+// An answer proves an address only if it comes from that address. Otherwise a process that sees a
+// challenge elsewhere could prove another process's address.
 class ElsewhereTest : public RoamingTest {
   NetworkAddress reply_from(const NetworkAddress& home) override {
     return home == address_at(2) ? address_at(3) : home;
@@ -219,7 +222,7 @@ TEST_F(RoamingTest, OfCandidatesTheOneThatAnswersIsTaken) {
   EXPECT_LE(sent(address_at(2)), 8);
 }
 
-// The attacker copies from the start, so his answers are the first.
+// An attacker at address 66 copies from the start, so the attacker's answers are the first.
 TEST_F(RoamingTest, WhoeverCopiesFromTheStartTakesNoTrafficAway) {
   homes_ = {address_at(66)};
   meet({address_at(1), address_at(2)});
@@ -271,7 +274,8 @@ TEST_F(RoamingTest, OthersAreToldWhereAPeerWasFound) {
   }
 }
 
-// Process 1 could not be told of process 0's move while its own address was unknown.
+// While process 1's own address was unknown, it could not be told that process 0 has moved. So it
+// must be told later.
 TEST_F(RoamingTest, OfTwoThatMoveTheSecondIsToldOfTheFirst) {
   homes_ = {address_at(1), address_at(10)};
   roaming_.meet(now_, 0, std::array{address_at(1)}, 0xAA);
@@ -297,7 +301,7 @@ TEST_F(RoamingTest, OfTwoThatMoveTheSecondIsToldOfTheFirst) {
   EXPECT_EQ(told_.size(), 6u);
 }
 
-// The peer's translator lets in only answers, so this process must send first.
+// The peer's address translator lets in only answers, so this process must send first.
 TEST_F(RoamingTest, AnAddressThatAnotherPeerToldIsTriedAndMustAnswer) {
   homes_ = {address_at(2)};
   roaming_.meet(now_, 0, std::array{address_at(1)}, 0xAA);
@@ -330,7 +334,7 @@ TEST_F(RoamingTest, OneSecondOfSilenceIsBrokenWhileOperationsAreOpen) {
   EXPECT_LE(sent(address_at(1)) - before, 7);
 }
 
-// A silent peer may just have nothing open. So its address is asked, and kept if it answers.
+// A silent peer may just have no open call. So its address must be asked, and kept if it answers.
 TEST_F(RoamingTest, APeerThatOnlyAnswersIsAskedAndStays) {
   homes_ = {address_at(1)};
   meet({address_at(1)});

@@ -20,7 +20,7 @@ TEST(Adversary, BreaksNoneOfFourHundredSeeds) {
     refused += job.refused_tables();
     key_phases += job.key_phases();
   }
-  // The adversary must tamper with something, and not so much that no call can be right.
+  // The adversary must tamper with something, but not with so much that no call can be right.
   EXPECT_GT(right, 2000u);
   EXPECT_GT(failed, 10u);
   EXPECT_GT(refused, 10u);
@@ -32,7 +32,7 @@ TEST(Adversary, DoesTheSameWithASeedTwice) {
   EXPECT_NE(judge(16).trace_hash, judge(17).trace_hash);
 }
 
-// The adversary's search rests on this record of nonces.
+// The adversary's search finds out only from this record that a nonce was used twice.
 TEST(WatchedCipher, NotesANonceThatIsUsedTwice) {
   SealBook book;
   const auto one = watched_cipher(book)(true);

@@ -1,5 +1,6 @@
 // Runs the library's core at every rank of a simulated network, watched by the checkers. The
-// observer between can lie to them, so that they see what a broken core would show.
+// observer between core and checkers can lie to the checkers, so that they see what a broken core
+// would show.
 #pragma once
 
 #include <functional>
@@ -42,7 +43,7 @@ class CoreRun final : private CoreObserver, private PacketObserver, private Endp
   Checkers& checkers() { return *checkers_; }
   Endpoints& endpoints() { return *core_; }
   Network& network() { return *network_; }
-  // Makes replicas request blocks that would become too old.
+  // If true, replicas request blocks that would become too old.
   bool refresh_old = true;
   // Pauses one rank.
   void pause(std::uint32_t rank, Instant from, Instant until);

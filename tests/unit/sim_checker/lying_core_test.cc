@@ -17,7 +17,7 @@ constexpr const char* kLossy =
     "ranks: 3 rounds: 6 operation { bytes: 40000 } link { delay_ms { fixed: 0.5 } loss { random { "
     "p: 0.1 } } }";
 
-// Returns the ids of what failed, without the text.
+// Returns the ids of the invariants that failed, such as "i3 i5", without the text.
 std::string broken(const std::vector<CheckRecord>& records) {
   const std::string text = failed(records);
   return text.substr(0, text.find(':'));

@@ -1,5 +1,5 @@
-// Tests single checkers without a core. They are fed by hand with events that they must accept or
-// must not.
+// Tests single checkers without a core. The tests feed each checker by hand with events that it
+// must accept, and with events that it must not accept.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -212,7 +212,8 @@ TEST(LedgerBook, ReadsWhatWaitedByPlace) {
   ranks.submit(1);
   EXPECT_EQ(ranks.flow(first).distinct, 3u);
   ranks.book.close(1, true);
-  // The first two packets take a place each. The third is held, and a copy of it takes no place.
+  // Packets 0 and 1 take a place each. Packet 2 has a place already, and its second copy takes
+  // none.
   for (std::uint32_t index = 0; index < 3; ++index) ranks.data(1, index);
   ranks.book.pumped(1);
   ranks.submit(1);
@@ -277,9 +278,9 @@ TEST(Departures, PromiseNothingWhoeverLeavesAtOnceOrHasServedForFourSeconds) {
 
 // ---- I6
 
-// Returns failures of ages after two broadcasts in a row: in the first no packet came, and in the
-// second all came after the END, one of them late. If `changed`, the rank holds other values than
-// the owner sent.
+// Returns the number of failed checks of ages after two broadcasts in a row. In the first no packet
+// came. In the second all came after the END, one of them late. If `changed`, the rank holds other
+// values than the owner sent.
 std::uint64_t age_failures(bool changed) {
   TwoRanks ranks(collective::OperationKind::replica_broadcast);
   Check check = made();
@@ -381,8 +382,8 @@ TEST(NetworkTraits, KnowWhatKeepsTheOrder) {
   EXPECT_FALSE(keeps("operation { inject: \"loss=0.1\" }"));
 }
 
-// In seed 43432 of the swarm, a ring of 16 whose hops lose 28.8 % each lost all 39 good-byes of a
-// rank.
+// In seed 43432 of the swarm, all 39 good-byes of a rank were lost in a ring of 16 ranks whose hops
+// lose 28.8 % each.
 TEST(NetworkTraits, KnowWhereAllGoodbyesMayBeLost) {
   const auto loses = [](const std::string& text) { return may_lose_goodbyes(scenario_of(text)); };
   const std::string link = "link { loss { random { p: 0.288 } } }";

@@ -91,8 +91,8 @@ TEST(TruthfulCore, IsCutByItsDeadline) {
   EXPECT_EQ(failed(records), "");
 }
 
-// A rank may be heard only after the owner's deadline for its half, so the owner does not know the
-// rank's weight.
+// If a rank is heard only after the owner's deadline for the reduce half, the owner does not know
+// the rank's weight. The checkers must accept that.
 TEST(TruthfulCore, KnowsNoWeightThatCameTooLate) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const auto records =

@@ -20,7 +20,7 @@ scenario::Compute::DropCompute options_of(const std::string& text) {
   return options;
 }
 
-// Rounds of one rank, each of which begins at the present simulated time.
+// Computes rounds of one rank. Each round begins at the present simulated time.
 class Rank {
  public:
   explicit Rank(const std::string& text, std::uint64_t seed = 1)

@@ -26,7 +26,7 @@ inline scenario::Scenario scenario_of(const std::string& text) {
   return *scenario;
 }
 
-// Sums over all ranks of some rounds.
+// Sums over all ranks and over several rounds.
 struct Tally {
   std::uint64_t expected = 0;
   std::uint64_t arrived = 0;
@@ -103,8 +103,8 @@ class Group final : public Endpoints::Client {
     }
   }
 
-  // Submits `rounds` calls of `kind`, one of those that the scenario's operation makes, on all
-  // ranks together.
+  // Submits `rounds` calls of `kind` on all ranks together. `kind` is one of the kinds that the
+  // scenario's operation makes.
   Tally run_rounds(CallKind kind, std::uint32_t rounds) {
     Tally tally;
     for (std::uint32_t round = 0; round < rounds; ++round) {

@@ -63,7 +63,8 @@ TEST(Uplink, OnceFullTakesNothingBeforeHalfIsGone) {
   EXPECT_TRUE(line.has_room(half));
 }
 
-// Cross traffic and other senders use the same line, so it may be full again.
+// Cross traffic and other senders use the same line, so the line may be full again when the uplink
+// expects room.
 TEST(Uplink, WaitsOnWhenTheLineFilledUpMeanwhile) {
   Line line("queue { bytes: 1000000 }");
   line.send(0, kRoom + 1000);

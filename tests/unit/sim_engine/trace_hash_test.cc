@@ -42,7 +42,7 @@ TEST(TraceHash, DependsOnTheOrderOfRecords) {
   EXPECT_NE(a.value(), b.value());
 }
 
-// Both hashes get the same eight words, divided into records differently.
+// Both hashes get the same words, 1 to 6, divided into records differently.
 TEST(TraceHash, DependsOnWhereARecordEnds) {
   TraceHash a;
   a.add({1}, 0, 2, 3, 4);
@@ -64,7 +64,7 @@ TEST(TraceHash, FlipsHalfTheBitsWhenOneBitChanges) {
     b.add({i}, 1, 1, std::uint64_t{1} << i % 64);
     flipped += std::popcount(a.value() ^ b.value());
   }
-  // Counts fair bits, 64 for each trial. The tolerance is five standard errors.
+  // Each of a trial's 64 bits flips with probability 1/2. The tolerance is five standard errors.
   EXPECT_NEAR(flipped, 32.0 * kTrials, 5 * std::sqrt(16.0 * kTrials));
 }
 

@@ -65,7 +65,7 @@ TEST(Exponential, IsRoundedToTheNearestNanosecond) {
   EXPECT_NEAR(zeros, kDraws * p, 4 * std::sqrt(kDraws * p * (1 - p)));
 }
 
-// The bound lies beyond a table of 4096 quantiles, which would end at 9 means.
+// A table of 4096 quantiles would end at 9 times the mean. This counts the draws beyond that.
 TEST(Exponential, KeepsItsTail) {
   RandomStream stream(3, 0, Purpose::delay);
   constexpr int kMany = 1'000'000;

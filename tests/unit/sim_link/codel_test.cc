@@ -215,8 +215,8 @@ TEST(CodelQueue, DropsAndSendsWhatTheRfcsDequeueDoes) {
   }
 }
 
-// Packets of 10 ns wait 0, 10, 20 and 30 ns. The wait is above the target from 10 on, and one
-// interval later it is 30.
+// Packets of 10 ns wait 0, 10, 20 and 30 ns. From 10 ns on, waits reach the target. One interval of
+// 20 ns later the wait is 30 ns, and that packet is dropped.
 TEST(CodelQueue, KeepsADroppedPacketUntilTheLineWouldHaveTakenIt) {
   Queue queue = Queue::make({.bits_per_second = 8'000'000'000,
                              .codel_target_ns = 10,

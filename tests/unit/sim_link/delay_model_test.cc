@@ -122,8 +122,8 @@ TEST(DelayModel, CorrelatesNeighboursAsNetemDoes) {
     }
     products.add(sum / 1999);
   }
-  // The variance is 4/12 (1 - rho) / (1 + rho) of the squared jitter, times rho. Flooring to whole
-  // ns moves it by less than 1e-3.
+  // The covariance is the variance, 4/12 (1 - rho) / (1 + rho) of the squared jitter, times rho.
+  // Flooring to whole ns changes it by less than 1e-3.
   EXPECT_NEAR(products.mean(), 1.0 / 9 * 0.5, kSigmas * products.standard_error() + 1e-3);
 }
 

@@ -18,8 +18,8 @@ TEST(LossRate, OfGilbertElliottWeighsTheStatesLosses) {
 // The balance of the four states is solved by hand (Salsano, Ludovici, Ordine).
 TEST(LossRate, OfFourStatesSolvesTheBalance) {
   const double p13 = 0.01, p31 = 0.1, p32 = 0.2, p23 = 0.4, p14 = 0.02;
-  // Relative to state 1: state 3 gains p13 and loses p31 in the long run, state 2 is 3 p32 / p23,
-  // and state 4 is p14.
+  // Shares relative to state 1. As many packets enter a state as leave it. So the share of state 3
+  // is p13 / p31. The share of state 2 is 3's times p32 / p23, and the share of state 4 is p14.
   const double s3 = p13 / p31, s2 = s3 * p32 / p23, s4 = p14;
   EXPECT_NEAR(loss_rate(chain_of(FourState{p13, p31, p32, p23, p14})),
               (s3 + s4) / (1 + s2 + s3 + s4), kRounding);
@@ -83,7 +83,7 @@ TEST(LossRateVariance, OfIndependentLossesIsBinomial) {
 TEST(LossRateVariance, OfACorrelatedPairIsCountedByHand) {
   const LossChain chain = chain_of(GilbertElliott{0.02, 0.25, 1, 0});
   const double rate = loss_rate(chain);
-  // The variance of a mean of two is half of one's variance plus half of the covariance.
+  // The variance of a mean of two values is half of one value's, plus half of the covariance.
   EXPECT_NEAR(loss_rate_variance(chain, 2), rate * (1 - rate) * (1 + autocorrelation(chain, 1)) / 2,
               1e-12);
 }

@@ -44,7 +44,7 @@ TEST(Serializer, ForgetsThePartAfterAPause) {
 }
 
 TEST(Serializer, DoesNotDriftOverAMillionPackets) {
-  // This rate has no common divisor with other numbers here.
+  // kRate has no common divisor with the other numbers, so nearly all packets end between whole ns.
   constexpr std::uint64_t kRate = 99'999'999'977;
   Serializer line(kRate);
   std::int64_t end = 0;

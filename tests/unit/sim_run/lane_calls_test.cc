@@ -114,7 +114,7 @@ TEST(LaneCalls, AStoppedRankGoesOnOnAllLanes) {
   EXPECT_EQ(measure(record, "failed_calls"), 0);
 }
 
-// Injected faults differ between lanes, and messages come before calls.
+// No call may fail although injected faults differ between lanes, and messages come before calls.
 TEST(LaneCalls, MessagesAndFurtherCommunicatorsGoByTheFirstLane) {
   const RunRecord record = record_of(with_lanes(
       2,

@@ -41,7 +41,7 @@ TEST(RunCommunicators, AnAbortEndsItForTheRankAndNothingElsewhere) {
 }
 
 // The first abort makes messages to and from its rank fail with kPeerLost. The rest of the call is
-// still open.
+// still open, and the second abort must cancel it.
 TEST(RunCommunicators, AnAbortCancelsWhatAnotherOnesAbortHasLeftOpen) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     const RunRecord record = record_of(
@@ -77,7 +77,8 @@ TEST(RunCommunicators, AProcessThatJoinsLateLives) {
 }
 
 // Reduced from seed 12948 of the swarm. Some processes have aborted and wait in the next
-// communicator for others, which still serve the dead process in the former one.
+// communicator for others, which still serve the dead process in the former one. They must not be
+// taken for dead.
 TEST(RunCommunicators, AProcessThatIsHeldUpInTheFormerOneLives) {
   const RunRecord record = record_of(
       "ranks: 6 rounds: 1 operation { bytes: 4 peer_timeout_ms: 968.989 } link { delay_ms { "

@@ -76,7 +76,7 @@ TEST(RunCompute, NormalisationDecidesWhetherTheAverageShrinks) {
   EXPECT_NEAR(mean_average(fixed), 1 - measure(fixed, "compute.drop_rate"), 1e-6);
 }
 
-// Compares the reported gain with that over a run without a threshold.
+// Compares the reported speedup with the measured one, over the same run without a threshold.
 TEST(RunCompute, SpeedupIsThatOverTheSameRunWithoutThreshold) {
   const RunRecord dropping =
       record_of(scenario_with("threshold_ms: 160 forward_share: 0.3 warm_up_rounds: 3"));

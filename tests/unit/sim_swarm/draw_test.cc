@@ -167,8 +167,8 @@ TEST(Draw, RecoveryIsPromisedWhereSomebodyRelays) {
   EXPECT_FALSE(promises_recovery(scenario));
 }
 
-// A queue takes little of a burst, and the next burst begins a time-out later. So data as long as
-// many queues need a longer deadline, and through a relay twice as long.
+// A short queue drops most of a burst, and the next burst begins a time-out later. So data many
+// times as long as the queue need a longer deadline, and through a relay twice as long.
 TEST(Draw, RecoveryIsPromisedWhereQueuesTakeEnough) {
   Scenario scenario;
   scenario.set_ranks(3);

@@ -13,8 +13,8 @@ using scenario::Scenario;
 
 constexpr unsigned kTries = 1000;
 
-// Returns true, for a failure, if some link copies packets and there are at least three ranks and
-// two rounds.
+// Returns true, which counts as a failure, if some link copies packets and there are at least three
+// ranks and two rounds.
 bool copies(const Scenario& scenario) {
   if (scenario.ranks() < 3 || scenario.rounds() < 2) return false;
   for (const auto& link : scenario.link()) {

@@ -14,7 +14,7 @@ using testing::kSecond;
 
 constexpr double kLineBits = 100e6;
 
-// A line of 100 Mb/s and 20 ms. The queue is in units of their product.
+// A line of 100 Mb/s with a round trip of 20 ms. `queue` is in units of their product, 250 kB.
 PathOptions line_of(double queue, double loss) {
   PathOptions options;
   options.bits_per_second = static_cast<std::uint64_t>(kLineBits);

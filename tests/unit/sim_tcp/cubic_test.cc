@@ -42,7 +42,8 @@ TEST(Cubic, SlowStartEndsAtTheThreshold) {
   EXPECT_LE(cubic.window(), 71u);
 }
 
-// Returns the window t seconds after a reduction from `maximum`, acknowledged once a round trip.
+// Returns the window `seconds` after a reduction from `maximum`, in segments. The whole window is
+// acknowledged in each round trip.
 std::uint32_t window_after(std::uint32_t maximum, double seconds, std::int64_t rtt_ns) {
   Cubic cubic(maximum);
   cubic.on_congestion();
@@ -67,8 +68,8 @@ TEST(Cubic, GrowsAlongTheCubicFunction) {
 }
 
 TEST(Cubic, IsAsFastAsRenoWhereTheCubicFunctionIsSlow) {
-  // There are 100 round trips of 1 ms. The window grows by 0.529 segments each, until the old
-  // maximum is reached after 57.
+  // There are 100 round trips of 1 ms. In each the window grows by 0.529 segments, until it reaches
+  // the old maximum after 57 round trips. From then on it grows by 1 segment in each.
   const double expected = 100 + (100 - 30 / (9.0 / 17));
   EXPECT_NEAR(window_after(100, 0.1, kMs), expected, 3);
 }

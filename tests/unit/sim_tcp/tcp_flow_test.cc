@@ -101,8 +101,8 @@ TEST(TcpFlow, SilenceDoublesTheTimeoutFromTwoHundredMilliseconds) {
   };
   path.add(known_rtt()).send({0}, kSegment);
   path.run_until(8 * kSecond);
-  // The segment is sent, probed when a timeout is due (10 + 200 ms), and repeated after 210, 420,
-  // ... ms.
+  // The segment is sent, probed when a timeout is due (10 + 200 ms), and repeated after pauses of
+  // 210, 420, ... ms.
   const std::vector<std::int64_t> expected = {0, 210, 420, 840, 1680, 3360, 6720};
   EXPECT_EQ(times_ms, expected);
 }

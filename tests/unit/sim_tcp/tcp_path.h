@@ -1,4 +1,4 @@
-// Flows over one bottleneck each way: queue, losses and delay, without the network room.
+// TCP flows over one path with a queue, losses and delay, without the simulator's room `network`.
 #pragma once
 
 #include <cstdint>

@@ -76,8 +76,8 @@ TEST(TcpRing, SendsWhatARingSendsAndNoMore) {
     EXPECT_EQ(result.expected, (6u * (1 << 20) + 1447) / 1448);
     EXPECT_EQ(result.arrived_first, result.expected);
     EXPECT_EQ(result.contributors_min, 4u);
-    // This counts segments with 32 bytes of TCP header, an acknowledgement for every second one,
-    // and notices.
+    // The bytes sent include 32 bytes of TCP header a segment, an acknowledgement for every second
+    // segment, and notices.
     EXPECT_NEAR(static_cast<double>(result.bytes_sent), 6.0 * (1 << 20) * 1.035, 2e5);
   }
 }

@@ -57,7 +57,7 @@ TEST(Wiring, LeafSpineUsesAllSpinesAndKeepsAPairOnOne) {
     }
   }
   EXPECT_EQ(pairs.size(), 4u);
-  // Each link expects 192 of 768 pairs, with a deviation of 12. The tolerance is five of these.
+  // Each link expects 192 of 768 pairs, with a deviation of 12. The tolerance is five deviations.
   for (const auto& [link, count] : pairs) EXPECT_NEAR(count, 192, 60) << topology.name(link);
 }
 

@@ -12,8 +12,8 @@ TEST(LaneSum, AddsEveryTermOnce) {
   }
 }
 
-// A 1 that is added to 1e16 is lost. Lane 0 gets terms 0 and 8, so their ones are lost, while the
-// ones of other lanes are summed first.
+// A 1 that is added to 1e16 is lost. Lane 0 sums terms 0 and 8 before it meets other lanes. So a 1
+// in term 8 is lost beside 1e16 in term 0. A 1 in term 1 is kept if terms 0 and 8 cancel.
 TEST(LaneSum, KeepsItsOrder) {
   const auto term = [](std::size_t i) { return i == 0 ? 1e16 : i == 8 ? 1.0 : i == 9 ? -1e16 : 0; };
   EXPECT_EQ(lane_sum(10, term), 0);

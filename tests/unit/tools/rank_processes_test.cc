@@ -191,7 +191,7 @@ TEST(RunRankProcesses, PassesSignalsOn) {
 }
 
 // Ranks must die however early the launcher is killed, and whatever signals they ignore. Each rank
-// holds a pipe open, so its death shows.
+// holds the write end of a pipe, so the end of file shows that all ranks have died.
 TEST(RunRankProcesses, RanksDoNotOutliveAKilledLauncher) {
   for (const bool is_early : {false, true}) {
     const Folder folder;

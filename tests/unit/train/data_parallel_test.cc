@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kElements = 4096;
 
 // Returns every rank's gradient after a step in which rank r contributes `sums[r]` with weight
-// `weights[r]`. In replica mode, only the rank's own shard counts.
+// `weights[r]`. In replica mode, only the rank's own shard of it is a result.
 std::vector<std::vector<float>> updated_gradients(const char* mode, std::vector<float> sums,
                                                   std::vector<double> weights) {
   Arguments arguments = small_job();

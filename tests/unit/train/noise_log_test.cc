@@ -40,8 +40,8 @@ TEST(NoiseLogMean, OfEqualReportsIsThatReport) {
 TEST(NoiseLogMean, FormsTheRatioOfAveragesNotTheAverageOfRatios) {
   NoiseLog log;
   for (int i = 0; i < 2000; ++i) log.add(measured(i % 2 == 0 ? 5.0 : -3.0, 0.0, 0.0, 1.0));
-  // The newest value of each pair weighs a little less than half: the difference is 2 sinh(1/200) x
-  // 4.
+  // The newer value of each pair, -3, weighs a little more than half, so the mean is about 0.98: 1
+  // less 4 tanh(1/200).
   EXPECT_NEAR(log.mean()->gradient_mean_square, 1.0, 0.03);
   EXPECT_NEAR(log.mean()->ratio(), 1.0, 0.02);
 }

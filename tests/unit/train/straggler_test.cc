@@ -87,10 +87,10 @@ TEST(StragglerDelay, OfALognormalHasItsMedianAndMean) {
 TEST(StragglerDelay, OfThePaperProlongsByHalfOnAverageAndSixfoldAtMost) {
   const auto delays = delays_ms("paper:10");
   EXPECT_NEAR(mean_of(delays), 15.0, 0.2);
-  // The paper's l is between 1 and 999, with mean 87.634.
+  // The delay is 10 ms * (1 + l / 2 / 87.634), with the paper's l of 1 to 999 and mean 87.634.
   EXPECT_GE(delays.front(), 10.0 * (1 + 0.5 / 87.635));
   EXPECT_LE(delays.back(), 10.0 * (1 + 0.5 * 999 / 87.633));
-  // The multiplier has variance 1.35, and the delay has (10 / 2)^2 of that.
+  // l / 87.634 has variance 1.35, and the delay has (10 / 2)^2 of that.
   double squares = 0;
   for (const double delay : delays) squares += (delay - 15.0) * (delay - 15.0);
   EXPECT_NEAR(squares / static_cast<double>(delays.size()), 25 * 1.35, 2.0);

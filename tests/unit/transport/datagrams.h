@@ -30,7 +30,7 @@ inline Bytes pattern(std::size_t bytes, std::uint32_t start = 0) {
   return out;
 }
 
-// A train with its memory, which slices cut at the given places.
+// A train that owns its memory. `cuts`: byte offsets at which the memory is cut into slices.
 struct OwnedTrain {
   OwnedTrain(Rank to, std::size_t segment_bytes, Bytes memory_in,
              std::vector<std::size_t> cuts = {})

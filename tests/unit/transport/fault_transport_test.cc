@@ -119,7 +119,8 @@ TEST_F(FaultTransportReceive, CorruptionFlipsExactlyOneBitAndAlwaysTheSame) {
   EXPECT_EQ(transport_->fault_counters().corrupted, 1u);
 }
 
-// Damage to a payload without a checksum would not be found, so the fault damages checked bytes.
+// Damage to a payload without a checksum would not be found, so the fault must hit bytes that a
+// checksum covers.
 TEST_F(FaultTransportReceive, CorruptionIsAlwaysFoundAlsoWherePayloadsAreNotSummed) {
   with({.corrupt = 1.0}, 256);
   std::vector<Bytes> batch;
@@ -161,7 +162,7 @@ TEST_F(FaultTransportReceive, AReorderedPacketIsOvertakenByAsManyAsThePlanSays) 
   impairment::FaultPlan plan = impairment::FaultPlan::create({.reorder = 0.1, .seed = 4}).value();
   with({.reorder = 0.1, .seed = 4});
   below_->arrive(packets(0, 99));
-  // The rule in simple form: every packet that is let out brings held packets one step nearer.
+  // Applies the rule in simple form: each packet let out brings all held packets one step nearer.
   std::vector<std::uint32_t> expected;
   std::vector<std::pair<std::uint32_t, int>> held;
   for (std::uint32_t i = 0; i < 100; ++i) {

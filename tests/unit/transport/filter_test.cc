@@ -65,7 +65,8 @@ TEST_P(Filtered, JunkIsNoOverflow) {
   EXPECT_EQ(group_[1]->counters().junk, 1000u);
 }
 
-// Another socket of this host overflows while junk comes to this one.
+// Another socket of this host overflows while junk comes to this one. This socket must count junk
+// only.
 TEST_P(Filtered, OtherSocketsOverflowsAreNotOurs) {
   UdpOptions options;
   options.bind_address = asio::ip::make_address(GetParam());
@@ -83,7 +84,8 @@ TEST_P(Filtered, OtherSocketsOverflowsAreNotOurs) {
   EXPECT_EQ(group_[1]->counters().junk, 1000u);
 }
 
-// If datagrams were read since, the socket's buffer may have been full.
+// A socket may have overflowed and then been read, so its drops count as overflows, although its
+// buffer is empty.
 TEST_P(Filtered, OverflowsAreCountedAfterTheBufferWasRead) {
   for (int i = 0; i < 1000; ++i) send(sealed_like(kTagBase));
   std::array<Received, 256> received;

@@ -191,7 +191,7 @@ TEST_F(MixedTransportTest, BellsThatAreLostDelayTheProofOnly) {
   EXPECT_TRUE(all_[0]->is_near(1) && all_[1]->is_near(0));
 }
 
-// The name that the peer made is not there, as with two mounts of /dev/shm.
+// The peer does not find the name of the segment, as with two mounts of /dev/shm.
 TEST_F(MixedTransportTest, APeerThatFindsNoSegmentSaysSoAndBothUseUdpSoon) {
   open(1, "/dev/shm/there-is-no-such-folder");
   meet(0);

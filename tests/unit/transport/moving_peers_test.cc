@@ -151,7 +151,8 @@ TEST_F(MovingPeersTest, ReplayedAndForgedDatagramsMoveNothing) {
   EXPECT_EQ(elsewhere->receive_from(asio::buffer(answer), source, 0, error), 0u);
 }
 
-// The copier forwards every datagram faster than the network, and all that is sent to him.
+// An attacker on the path sends a copy of every datagram, which overtakes the datagram. If peers
+// sent to his address, he would forward that, too.
 TEST_F(MovingPeersTest, ACopierOnThePathTakesNoTrafficAway) {
   copying_ = open("127.0.0.66");
   copier_ = [&](ByteSpan bytes) {

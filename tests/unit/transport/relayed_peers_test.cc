@@ -68,7 +68,7 @@ TEST_F(RelayedPeersTest, TheLongestTrainBecomesTwo) {
 TEST_F(RelayedPeersTest, WhatTheRelaySeesIsSealedForTheReceiver) {
   const Bytes secret = pattern(600);
   std::vector<Bytes> flying;
-  // Messages about keys are lost, so that keys stay those of the test.
+  // Loses messages about keys, so that the keys stay those that the test knows.
   group_.network = [&](const RelayGroup::Flying& one) {
     flying.push_back(one.bytes);
     const bool is_lost = one.bytes.size() == seal::Association::kMessageBytesMax;
@@ -108,7 +108,8 @@ TEST_F(RelayedPeersTest, TrafficGoesStraightWhenThereIsAPath) {
   EXPECT_EQ(group_.counter(0, "forwarded"), before);
 }
 
-// A mark on either hop marks the datagram; a datagram without a relay keeps its own mark.
+// A congestion mark (ECN) on either hop must mark the datagram. A datagram without a relay keeps
+// its own mark.
 TEST_F(RelayedPeersTest, MarksOfTheNetworkSurviveTheSeal) {
   group_.run(1200ms);
   group_.mark(Ecn::ce);

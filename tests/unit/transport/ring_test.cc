@@ -75,7 +75,8 @@ TEST_F(RingTest, ATrainIsLentInPartsWhereThereIsLittleRoom) {
   for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], bytes_of(train.datagram(i)));
 }
 
-// Lengths have no common divisor with the ring's length, so records begin, end and wrap everywhere.
+// Lengths have no common divisor with the ring's length, so records begin, end and wrap at all
+// places.
 TEST_F(RingTest, RecordsGoOnBehindTheEndForAsLongAsOneLikes) {
   std::uint32_t sent = 0;
   std::uint32_t seen = 0;

@@ -19,8 +19,8 @@ struct SentMessage {
   int port = 0;
 };
 
-// The kernel's answers to the next calls: > 0 is the most messages that it takes, < 0 an error.
-// After the script, it takes all.
+// The kernel's answers to the next calls: a number above 0 is the maximum number of messages that
+// it accepts, a number below 0 an error. After the script, it accepts all.
 struct Kernel {
   std::deque<int> answers;
   std::vector<SentMessage> sent;
@@ -195,7 +195,7 @@ TEST_F(UdpSenderSend, ARouteWithoutSegmentationIsServedByDatagramsFromThenOn) {
   }
 }
 
-// The error for a train of too long datagrams depends on the system's version.
+// The error for a train of too long datagrams depends on the system's version, so both are tried.
 TEST_F(UdpSenderSend, ATrainOfDatagramsThatAreTooLongSwitchesNothingOff) {
   for (const int error : {-EINVAL, -EMSGSIZE}) {
     kernel_ = {};

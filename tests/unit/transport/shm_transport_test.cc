@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kDatagramMax = 9000;
 
-// Ranks of which each shares memory with each, with a hand clock.
+// Ranks that all share memory with one another, with a hand clock.
 class ShmTransportTest : public testing::Test {
  protected:
   void make(Rank ranks) {

@@ -69,7 +69,8 @@ TEST(UcxDevices, SayWhatIsWrongWhereNothingCanBeUsed) {
   EXPECT_EQ(printed, "") << "are in the status and nowhere else";
 }
 
-// The program may have signal handlers of its own, for instance a sanitizer's.
+// The program may have signal handlers of its own, for instance a sanitizer's. UCX must not replace
+// them.
 TEST(UcxLibrary, LeavesTheProgramsSignalHandlersAlone) {
   for (const int signal : {SIGILL, SIGSEGV, SIGBUS, SIGFPE}) {
     struct sigaction action {};

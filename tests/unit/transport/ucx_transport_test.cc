@@ -295,8 +295,8 @@ TEST(UcxTransportWait, EndsForAWakeOfAnotherThread) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, 30s);
 }
 
-// UCX's wake-up does not reach a sleeper in another network namespace, as of two containers with
-// --ipc=host.
+// UCX's wake-up does not reach a thread that sleeps in another network namespace, as with two
+// containers with --ipc=host. So wait() must not rely on it.
 TEST(UcxTransportWait, IsOverSoonForASleeperInAnotherNetworkNamespace) {
   for (const char* devices : {"self,posix", "self,sysv"}) {
     setenv("UCX_TLS", devices, 1);

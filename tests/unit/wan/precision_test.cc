@@ -40,7 +40,8 @@ TEST(Precision, KeepsUpUntilOnePacketInAHundredIsLate) {
   EXPECT_FALSE(precision.kept_up());
 }
 
-// Packets wait before they are taken in. Those that are taken in are delivered on time.
+// Half of the packets wait before they are taken in. All that are taken in are delivered on time,
+// but that is not enough.
 TEST(Precision, DoesNotKeepUpWhenPacketsComeInLate) {
   Precision precision;
   for (int i = 0; i < 100; ++i) precision.late.add(20'000);

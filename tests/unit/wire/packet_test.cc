@@ -105,7 +105,7 @@ TEST(PacketData, OfTheReduceHalfHasAWeight) {
   EXPECT_EQ(at<float>(datagram, 40), 2.5f);
 }
 
-// The position counts only in the last datagram of a pass over a message.
+// Only the last datagram of a pass over a message carries the position; else it is decoded as 0.
 TEST(PacketData, OfAMessageHasATagAndALength) {
   for (const std::uint32_t position : {5u, 19u}) {
     DataHeader header = data_header();
@@ -338,8 +338,8 @@ TEST(PacketReport, TellsOfItsHostOnlyWhereThatDropped) {  // WIRE 3.16
   EXPECT_EQ(out.host_drops, 0u);
 }
 
-// Fewer collectives may be open than there are entries (limits::kOpenCollectivesMax). So such a
-// report still fits with marks and host drops.
+// The report has the maximum number of entries. At most limits::kOpenCollectivesMax of them can be
+// collectives, so a report with marks and host drops still fits.
 TEST(PacketReport, FitsTheSmallestDatagramWhenFull) {
   Report full = report(limits::kOpenRoundsMax);
   for (OpenRound& entry : full.open) entry.point_to_point = false;

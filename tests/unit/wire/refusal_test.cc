@@ -25,7 +25,7 @@ TEST(RefusalTruncated, EveryLengthBelowTheWholeIsRefused) {
 
 TEST(RefusalTruncated, EveryLengthIsRefusedEvenWithAFittingChecksum) {
   for (const Datagram& datagram : one_of_each()) {
-    // Data may have any payload length; the plan decides about it.
+    // Data may have any payload length; the plan of the call decides about it, not the decoder.
     if (datagram[3] == std::byte{1}) continue;
     for (std::size_t length = kPrefixBytes; length < datagram.size(); ++length) {
       Datagram cut(datagram.begin(), datagram.begin() + static_cast<std::ptrdiff_t>(length));
@@ -38,7 +38,7 @@ TEST(RefusalTruncated, EveryLengthIsRefusedEvenWithAFittingChecksum) {
 
 TEST(RefusalTruncated, TrailingBytesAreRefusedEvenWithAFittingChecksum) {
   for (Datagram datagram : one_of_each()) {
-    // Data may have any payload length; the plan decides about it.
+    // Data may have any payload length; the plan of the call decides about it, not the decoder.
     if (datagram[3] == std::byte{1}) continue;
     datagram.push_back(std::byte{0});
     reseal(datagram);

@@ -157,7 +157,7 @@ inline std::vector<Datagram> one_of_each() {
           size_datagram()};
 }
 
-// Makes all checks of a receiver before it believes a datagram.
+// Makes all checks that a receiver makes before it believes a datagram.
 inline Refusal decode(ByteSpan datagram, const Expectation* expect = &kExpectation) {
   Prefix prefix;
   if (const Refusal refusal = decode_prefix(datagram, expect, prefix); refusal != Refusal::none)

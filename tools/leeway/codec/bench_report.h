@@ -9,11 +9,11 @@
 
 namespace leeway::tools::codecs {
 
-// One table for each size, at most 80 columns wide.
+// Returns one table for each size, at most 80 columns wide.
 std::string bench_text(std::span<const BenchRow> rows, const Machine& machine);
 
-// {"machine": {...}, "rows": [{"codec", "target", "bytes", "encode_nearest": {"GBps", "to_memcpy",
-// "to_add"} or null, ...}]}
+// Returns JSON: {"machine": {...}, "rows": [{"codec", "target", "bytes", "encode_nearest": {"GBps",
+// "to_memcpy", "to_add"} or null, ...}]}
 std::string bench_json(std::span<const BenchRow> rows, const Machine& machine);
 
 }  // namespace leeway::tools::codecs

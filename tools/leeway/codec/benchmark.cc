@@ -18,7 +18,7 @@ constexpr std::size_t kRounds = 9;
 constexpr double kPacketGigabytes = kPacketElements * sizeof(float) / 1e9;
 constexpr float kAccumulateScale = 0.25f;  // exact, so that sums stay finite however many are added
 
-// The buffers of one size, which all rows share.
+// The buffers of one size. All rows of that size share them.
 struct Buffers {
   explicit Buffers(std::size_t bytes)
       : packets(std::max<std::size_t>(1, bytes / (kPacketElements * sizeof(float)))),
@@ -55,7 +55,7 @@ Sampler::Work copy_work(Buffers& b) {
   };
 }
 
-// Sums float32 by the library's kernel on the row's instruction set. This is the work of a
+// Adds float32 by the library's kernel on the row's instruction set. This is the work of a
 // reduction without a codec.
 Sampler::Work add_work(Buffers& b) {
   const codec::Format format = codec::format_of(Codec::fp32, DataType::f32);
@@ -104,8 +104,8 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// Times conversions and references in turns, round after round, so that other load disturbs all of
-// them alike.
+// Times conversions and references in turns, round after round. So other load on the machine
+// disturbs all of them alike.
 class Contest {
  public:
   Contest(Buffers& buffers, std::chrono::microseconds sample_time)

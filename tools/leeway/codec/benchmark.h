@@ -1,5 +1,5 @@
-// `leeway codec bench`: how fast each conversion is, compared with memcpy and y += x of the same
-// float32 in the same process.
+// `leeway codec bench`: measures how fast each conversion is, compared with memcpy and y += x on
+// the same float32 values in the same process.
 #pragma once
 
 #include <chrono>
@@ -18,14 +18,14 @@ namespace leeway::tools::codecs {
 struct BenchSettings {
   std::vector<CodecOptions> codecs;
   std::vector<std::size_t> sizes;  // bytes of float32 in each buffer, ascending
-  // Measures every instruction set of this processor, not only the best one.
+  // If true, every instruction set of this processor is measured, not only the best one.
   bool all_targets = false;
   std::chrono::microseconds sample_time{3000};  // time of one conversion in one round
   std::string json_path;
 };
 
-// The speed of one conversion: the median over rounds, and the medians of its ratios to the
-// references, which are measured in the same rounds.
+// The speed of one conversion: its median over rounds, and the medians of its ratios to the
+// references (memcpy and y += x), which are measured in the same rounds.
 struct Speed {
   double gigabytes_per_second = 0.0;  // bytes of float32
   double to_copy = 0.0;
@@ -51,9 +51,9 @@ inline constexpr const char* kDefinition = "definition";
 using BenchProgress =
     std::function<void(std::size_t done, std::size_t total, const BenchRow& next)>;
 
-// Measures all rows, in the order of settings.codecs, targets, sizes. The definition is measured at
-// the first size only, because its speed is limited by computation and not by memory. Changes the
-// instruction set of the whole process, and restores it.
+// Measures all rows, in the order of settings.codecs, then of targets, then of sizes. The
+// definition is measured at the first size only, because its speed is limited by computation and
+// not by memory. Changes the instruction set of the whole process meanwhile, and restores it.
 std::vector<BenchRow> measure_bench(const BenchSettings& settings, const BenchProgress& progress);
 
 }  // namespace leeway::tools::codecs

@@ -1,4 +1,5 @@
-// A list of codecs for a person who chooses one: the text to type, and what each is for.
+// A list of codecs for a person who chooses one: the text to type for each codec, and what the
+// codec is for.
 #pragma once
 
 #include <span>
@@ -10,8 +11,8 @@ struct CatalogEntry {
   const char* use;
 };
 
-// Every codec but `native` and `automatic`, most bits first, each followed by settings worth
-// knowing.
+// Returns every codec but `native` and `automatic`, most bits first. Each codec is followed by
+// those of its settings that are worth knowing.
 std::span<const CatalogEntry> catalog();
 
 struct SettingEntry {

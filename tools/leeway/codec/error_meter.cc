@@ -37,7 +37,7 @@ std::optional<codec::Format> format_with(CodecOptions options, Rounding rounding
   if (options.rounding != Rounding::automatic && options.rounding != rounding) return std::nullopt;
   options.rounding = rounding;
   if (validate(options).ok()) return codec::format_of(options, DataType::f32);
-  // A codec with only one kind of rounding refuses `rounding` by name, but takes `automatic`.
+  // A codec with only one kind of rounding refuses that rounding by name, but accepts `automatic`.
   options.rounding = Rounding::automatic;
   const codec::Format only = codec::format_of(options, DataType::f32);
   if (!validate(options).ok() || only.options.rounding != rounding) return std::nullopt;

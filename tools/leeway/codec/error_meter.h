@@ -10,8 +10,8 @@
 
 namespace leeway::tools::codecs {
 
-// Elements of a packet in all measurements of this command: 8 KiB of float32, about as many as one
-// 1,472-byte datagram of a 4-bit format carries.
+// Number of elements of a packet in all measurements of this command. They are 8 KiB of float32,
+// about as many as one 1,472-byte datagram of a 4-bit format carries.
 inline constexpr std::size_t kPacketElements = 2048;
 
 // Sums over elements.
@@ -19,7 +19,7 @@ struct RoundTripError {
   double signal = 0.0;  // x^2
   double noise = 0.0;   // (decoded - x)^2
 
-  // 10 log10(signal / noise); infinite if nothing changed.
+  // Returns 10 log10(signal / noise), which is infinite if nothing changed.
   double decibel() const;
 };
 
@@ -29,8 +29,8 @@ RoundTripError round_trip_error(const codec::Format& format, std::span<const flo
                                 std::uint64_t seed);
 
 // Returns the format of `options` with this rounding. Returns nullopt if the codec does not have
-// it, or if the options ask for the other rounding, by name or by a scale rule that only the other
-// has.
+// this rounding, or if the options ask for the other one, by name or by a scale rule that only the
+// other one has.
 std::optional<codec::Format> format_with(CodecOptions options, Rounding rounding);
 
 // Returns the bits per element of a full packet, its header included.

@@ -14,19 +14,20 @@ namespace leeway::tools::codecs {
 
 class FloatSource {
  public:
-  // Opens a file; "-" is standard input. Refuses a file whose size is not a multiple of 4.
+  // Opens the file at `path`; "-" is standard input. Refuses a file whose size is not a multiple of
+  // 4 bytes.
   static Result<FloatSource> open(const std::string& path);
   FloatSource(FloatSource&& other) noexcept;
   FloatSource(const FloatSource&) = delete;
   FloatSource& operator=(const FloatSource&) = delete;
   ~FloatSource();
 
-  // Returns the next floats, valid until the next call, or none at the end. All pieces but the last
-  // one are full.
+  // Returns the next piece of the file, valid until the next call, or no floats at the end. All
+  // pieces but the last one have the same length.
   Result<std::span<const float>> next();
 
   std::uint64_t bytes_read() const { return bytes_read_; }
-  // Returns nullopt if the size is not known beforehand, as for a pipe.
+  // Returns the file's size, or nullopt if it is not known beforehand, as for a pipe.
   std::optional<std::uint64_t> bytes_total() const { return bytes_total_; }
 
  private:

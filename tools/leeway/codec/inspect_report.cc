@@ -16,8 +16,8 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t kBarsMax = 24;
 
-// Sizes in bits an element, for each of which the report names the best format: half a byte, a byte
-// and two bytes, plus scales.
+// Limits in bits an element: 4, 8 and 16 bits, plus scales. For each of them the report names the
+// best format.
 struct Budget {
   const char* name;
   double bits;

@@ -11,8 +11,8 @@ namespace leeway::tools::codecs {
 // Returns the output for people, at most `width` (>= 60) columns wide.
 std::string inspect_text(const Inspection& inspection, std::size_t width);
 
-// {"file", "elements", "zeros", ..., "histogram": [{"log2", "count"}], "formats": [...], "best":
-// {...}, "pruning": [...]}
+// Returns JSON: {"file", "elements", "zeros", ..., "histogram": [{"log2", "count"}], "formats":
+// [...], "best": {...}, "pruning": [...]}
 std::string inspect_json(const Inspection& inspection);
 
 }  // namespace leeway::tools::codecs

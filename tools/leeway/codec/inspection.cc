@@ -15,8 +15,9 @@ namespace {
 constexpr std::uint64_t kSeed = 1;
 constexpr std::size_t kPredictionElements = std::size_t{1} << 16;
 
-// The formats to be compared, one of each kind that suits gradients. Left out are fp8 with one
-// scale a packet and nvfp4_te, which are variants of formats in this list.
+// The formats that are compared, one of each kind that suits gradients. The formats fp8 with one
+// scale for each packet and nvfp4_te are left out, because they are variants of formats in this
+// list.
 constexpr std::array kCandidates = {
     "luq",  "sparse:2/4",     "mxfp4",          "nvfp4",      "mxfp6_e3m2", "mxfp6_e2m3",
     "int8", "fp8_e5m2_block", "fp8_e4m3_block", "mxfp8_e4m3", "bf16",       "fp16"};
@@ -41,8 +42,8 @@ Status read_all(FloatSource& source, Inspection& inspection, const InspectProgre
   }
 }
 
-// Replaces infinities and NaNs by zeros. Otherwise every format would make their whole block NaN,
-// and only the errors of the other values are of interest.
+// Replaces infinities and NaNs by zeros. Left in, they would make their whole block NaN in every
+// format, but only the errors of the other values are of interest.
 std::vector<float> finite_values(std::span<const float> values) {
   std::vector<float> finite(values.begin(), values.end());
   for (float& value : finite) {
@@ -58,8 +59,8 @@ std::vector<float> fitted_values(const estimate::LognormalFit& fit) {
   return values;
 }
 
-// Returns the signal to noise ratio in dB. Returns nullopt if there is no format or no signal, or
-// if the format (fp16) overflowed.
+// Returns the signal to noise ratio of a format on `values`, in dB. Returns nullopt if there is no
+// format or no signal, or if the format (fp16) overflowed.
 std::optional<double> measured_decibel(const std::optional<codec::Format>& format,
                                        std::span<const float> values) {
   if (!format) return std::nullopt;

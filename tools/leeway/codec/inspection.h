@@ -1,4 +1,4 @@
-// `leeway codec inspect`: the magnitudes of a tensor, and the error of each format on them.
+// `leeway codec inspect`: finds the magnitudes of a tensor, and the error of each format on them.
 #pragma once
 
 #include <cstdint>
@@ -66,8 +66,8 @@ using InspectProgress = std::function<void(const std::string& text)>;
 Result<Inspection> inspect(FloatSource& source, const std::string& path,
                            const InspectOptions& options, const InspectProgress& progress);
 
-// Returns the index of the format with the highest measured ratio among those of at most `bits`, by
-// nearest or by stochastic rounding, or nullopt if there is none.
+// Returns the index of the format with the highest measured ratio among those of at most `bits`
+// bits an element, or nullopt if there is none. `measured` chooses nearest or stochastic rounding.
 std::optional<std::size_t> best_format(const std::vector<FormatError>& formats, double bits,
                                        std::optional<double> FormatError::*measured);
 

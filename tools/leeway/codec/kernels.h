@@ -1,5 +1,5 @@
-// The conversions that `leeway codec bench` times, all with the same signature. Each converts one
-// packet.
+// The conversions that `leeway codec bench` times. They all have the same signature, and each call
+// converts one packet.
 #pragma once
 
 #include <optional>

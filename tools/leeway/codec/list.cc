@@ -31,7 +31,7 @@ std::string rounding_of(const std::optional<codec::Format>& nearest,
   return nearest ? "nearest" : "stochastic";
 }
 
-// Returns the number of elements that share a scale, or 0 if no fixed number does.
+// Returns the number of elements that share a scale, or 0 if that is not a fixed number.
 std::size_t scale_block(const codec::Format& format) {
   const bool shares = format.block_elements > 2 && format.options.codec != Codec::sparse;
   return shares ? format.block_elements : 0;

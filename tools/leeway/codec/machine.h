@@ -7,7 +7,8 @@ namespace leeway::tools::codecs {
 
 struct Machine {
   std::string processor;  // model name, or "unknown"
-  // caches of the first core, such as "L1 48K, L2 1024K, L3 32768K", as far as the system tells
+  // Caches of the first core, such as "L1 48K, L2 1024K, L3 32768K", as far as the system reports
+  // them.
   std::string caches;
   int cores = 0;  // cores that this process may use
 };

@@ -14,10 +14,10 @@ constexpr std::uint32_t kMagnitudeMask = 0x7FFFFFFF;
 constexpr std::uint32_t kInfinity = 0x7F800000;
 constexpr double kTailShare = 0.001;
 
-// Character cells, filled from the left by 0 to 8 eighths.
+// Characters that are filled from the left by 0 to 8 eighths.
 constexpr std::array<const char*, 9> kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
 
-// Index in counts_ of a finite magnitude that is not zero.
+// Returns the index in counts_ for the bits of a float's magnitude, which must be finite and not 0.
 std::size_t binade_index(std::uint32_t magnitude) {
   if (magnitude < 0x00800000) return static_cast<std::size_t>(std::bit_width(magnitude) - 1);
   return (magnitude >> 23) + 22;  // 2^-126, field 1, follows 23 binades of subnormals

@@ -1,4 +1,4 @@
-// How often each binade occurs in a tensor: a histogram of log2|x|.
+// A histogram of log2|x|: how often each binade occurs in a tensor.
 #pragma once
 
 #include <array>
@@ -20,7 +20,8 @@ class MagnitudeHistogram {
   std::uint64_t count(int binade) const;
   // Returns the number of finite elements that are not 0.
   std::uint64_t total() const;
-  // Return the least and the largest magnitude of these elements, or 0 if there are none.
+  // Return the least and the largest magnitude of the finite elements that are not 0. Both are 0 if
+  // there are no such elements.
   float magnitude_min() const;
   float magnitude_max() const;
 
@@ -30,18 +31,19 @@ class MagnitudeHistogram {
   std::uint32_t bits_max_ = 0;
 };
 
-// Binades that share a bar: first <= log2|x| < last + 1.
+// The binades that share one bar: those with first <= log2|x| < last + 1.
 struct HistogramBar {
   int first = 0;
   int last = 0;
   double share = 0.0;  // share of the histogram's total
 };
 
-// Returns at most `bars_max` (>= 3) bars, lowest first. A tail with less than 0.1 % of
-// the elements gets one bar if it would otherwise take bars from the rest.
+// Returns at most `bars_max` (>= 3) bars, lowest first. A tail with less than 0.1 % of the elements
+// gets only one bar, if it would otherwise take bars from the rest.
 std::vector<HistogramBar> histogram_bars(const MagnitudeHistogram& histogram, std::size_t bars_max);
 
-// One line for each bar, drawn with block characters (UTF-8), at most `width` columns wide.
+// Returns one line for each bar, drawn with block characters (UTF-8) and at most `width` columns
+// wide.
 std::string histogram_text(std::span<const HistogramBar> bars, std::size_t width);
 
 }  // namespace leeway::tools::codecs

@@ -1,5 +1,5 @@
-// A sample of bounded size of a long tensor: every 2^k-th packet, whole, so that it is spread
-// evenly. k is as small as the bound allows.
+// A sample of a long tensor, of bounded size: every 2^k-th packet as a whole, so that the sample is
+// spread evenly. k is as small as the bound allows.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,11 @@ class PacketSample {
  public:
   explicit PacketSample(std::size_t packets_max);
 
-  // Adds the tensor's next elements. All calls but the last give a multiple of kPacketElements.
+  // Adds the tensor's next elements. Their number must be a multiple of kPacketElements in all
+  // calls but the last.
   void add(std::span<const float> values);
 
-  // Returns the kept packets one after the other: the whole tensor while it fits.
+  // Returns the kept packets one after the other. They are the whole tensor as long as it fits.
   std::span<const float> values() const { return values_; }
   std::size_t stride() const { return stride_; }
 

@@ -10,7 +10,7 @@ namespace leeway::tools::codecs {
 
 class ProgressLine {
  public:
-  // Silent unless `stream` is a terminal.
+  // Nothing is shown unless `stream` is a terminal.
   explicit ProgressLine(std::FILE* stream)
       : stream_(::isatty(::fileno(stream)) == 1 ? stream : nullptr) {}
   ~ProgressLine() { show(""); }

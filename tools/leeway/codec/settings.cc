@@ -28,7 +28,7 @@ Result<std::vector<CodecOptions>> parse_codecs(const std::vector<std::string>& t
   return codecs;
 }
 
-// Returns the formats to be measured by default, each with its default settings, because other
+// Returns the formats that are measured by default, each with its default settings, because other
 // settings change the speed little.
 std::vector<std::string> plain_formats() {
   std::vector<std::string> texts;

@@ -1,4 +1,4 @@
-// The command lines of `leeway codec`'s subcommands: as typed, and as checked settings.
+// The command lines of `leeway codec`'s subcommands, as typed and as checked settings.
 #pragma once
 
 #include <string>

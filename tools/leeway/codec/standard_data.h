@@ -1,5 +1,5 @@
-// Random test values of known distributions. All machines get the same, up to the last bit of their
-// mathematics libraries.
+// Random test values of known distributions. All machines get the same values, except for the last
+// bits, in which mathematics libraries differ.
 #pragma once
 
 #include <cstddef>

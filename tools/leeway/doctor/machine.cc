@@ -52,7 +52,8 @@ std::string processor_name() {
   return "unknown";
 }
 
-// Returns the processor features by which codec, estimate and the checksum choose their kernels.
+// Returns those of the processor's features by which codec, estimate and the checksum choose their
+// kernels.
 std::string processor_features() {
   std::string features;
 #if defined(__x86_64__)

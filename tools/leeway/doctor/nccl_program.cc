@@ -21,16 +21,16 @@ constexpr const char* kSection = "NCCL";
 constexpr std::string_view kLibrary = "libnccl.so";
 constexpr std::string_view kFunction = "ncclCommInitRank";
 // A text that every NCCL since 2.14 contains, even a stripped one. Programs that only call NCCL do
-// not contain it, so it shows that a file contains NCCL itself.
+// not contain the text, so it shows that a file contains NCCL itself.
 constexpr std::string_view kInside =
     "ncclConfig_t argument not initialized via NCCL_CONFIG_INITIALIZER";
 
-// Reads an ELF file, and nothing beyond its end.
+// Reads values in an ELF file. Never reads beyond the end of the file.
 class Elf {
  public:
   explicit Elf(ByteSpan file) : file_(file) {}
 
-  // Returns true for a 64-bit file in this machine's byte order.
+  // Returns true if the file is an ELF file of 64 bits.
   bool valid() const {
     const auto header = at<Elf64_Ehdr>(0);
     return header && std::memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
@@ -59,7 +59,8 @@ class Elf {
     return all.find(text) != std::string_view::npos;
   }
 
-  // Calls `visit` with each section's header until it returns true. Returns whether one call did.
+  // Calls `visit` with the header of each section until a call returns true. Returns true if one
+  // did.
   template <typename Visit>
   bool any_section(const Visit& visit) const {
     const auto header = at<Elf64_Ehdr>(0);
@@ -71,7 +72,8 @@ class Elf {
     return false;
   }
 
-  // Offset of the table of names that a section of symbols or dynamic entries refers to.
+  // Returns the offset of the table of names that `section`, which has symbols or dynamic entries,
+  // refers to.
   std::uint64_t names_of(const Elf64_Shdr& section) const {
     const auto header = at<Elf64_Ehdr>(0);
     const auto names =

@@ -18,12 +18,12 @@ enum class NcclUse : std::uint8_t {
   linked_in,  // NCCL is a part of the program
 };
 
-// Returns how one ELF file uses NCCL, without looking at the libraries that it needs. Returns
-// kInvalidArgument for anything but an intact ELF file of this machine's kind.
+// Returns how one ELF file uses NCCL, without looking at the libraries that the file needs. Returns
+// kInvalidArgument for anything but an ELF file of 64 bits.
 Result<NcclUse> nccl_use_of(ByteSpan file);
 
-// Adds findings on how a program uses NCCL: its own file, and all libraries that the loader would
-// load for it.
+// Adds findings on how a program uses NCCL. Looks at the program's own file, and at all libraries
+// that the loader would load for it.
 void probe_nccl_program(const std::string& path, Findings& findings);
 
 }  // namespace leeway::tools::doctor

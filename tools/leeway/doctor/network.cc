@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* kNetworkSection = "Network";
 
-// The size that the library asks for by default (Options::socket_buffer_bytes).
+// Buffer size in bytes that the library asks for by default (Options::socket_buffer_bytes).
 constexpr int kBufferBytesWanted = 8 << 20;
 
 constexpr int kSegmentBytes = 1000;
@@ -64,7 +64,7 @@ bool connect_to(const Socket& socket, const sockaddr_in& endpoint) {
                    sizeof endpoint) == 0;
 }
 
-// A connected pair of UDP sockets over loopback. Calls give up after 0.2 s.
+// A pair of UDP sockets that are connected over loopback. Their calls give up after 0.2 s.
 struct LoopbackPair {
   Socket receiver{SOCK_DGRAM};
   Socket sender{SOCK_DGRAM};
@@ -218,7 +218,7 @@ void add_interfaces(Findings& findings) {
     findings.push_back(mtu_finding("interface " + name, mtu_of(name), text));
 }
 
-// Asks the kernel for the route out of this machine. Sends nothing.
+// Asks the kernel for the default route and its MTU. Sends nothing.
 Finding path() {
   constexpr std::uint32_t kSomewhereElse = 0xCB007101;  // 203.0.113.1, reserved for documentation
   const Socket socket(SOCK_DGRAM);

@@ -16,7 +16,8 @@ using Clock = std::chrono::steady_clock;
 constexpr int kRoundTrips = 9;
 // Time limit for all pairs of ranks together, in both directions.
 constexpr double kSecondsMax = 5;
-// A first message of 64 KiB gives a rough rate, from which the length of the second one follows.
+// A first message of 64 KiB gives a rough rate. The length of the second message follows from that
+// rate.
 constexpr std::size_t kFirstFloats = 16'384;
 constexpr std::size_t kFloatsMax = 16u << 20;
 constexpr std::size_t kAddressBytes = 64;
@@ -77,8 +78,8 @@ class Pair {
     return Status();
   }
 
-  // Sends data to the peer. A first message gives a rough rate; a second one, as long as the time
-  // allows, is measured by the receiver.
+  // Sends data to the peer in two messages. The first one gives a rough rate. The second one is as
+  // long as the time allows, and the receiver measures its rate.
   Status give() {
     std::vector<float> values(kFirstFloats, 1.0F);
     std::array<float, 1> count{};
@@ -102,7 +103,7 @@ class Pair {
     if (status.ok()) status = send(count);
     if (status.ok()) status = receive(count);
     if (!status.ok()) return status;
-    // The count travels as a float, which is exact up to 2^24.
+    // The count is sent as a float, which is exact up to 2^24.
     values.resize(std::clamp<std::size_t>(static_cast<std::size_t>(count[0]), 1, kFloatsMax));
     const auto start = Clock::now();
     status = receive(values);
@@ -164,7 +165,8 @@ Result<PathsReport> measure_paths(Communicator& communicator) {
       if (!measured.ok()) return measured.status();
       from[static_cast<std::size_t>(partner)] = *measured;
     }
-    // All pairs of a round begin together, so that each line carries one measurement at a time.
+    // All pairs of a round begin together, so that each rank's line carries only one measurement at
+    // a time.
     if (const auto report = communicator.barrier(); !report.ok()) return report.status();
   }
   std::array<char, kAddressBytes> address{};

@@ -1,4 +1,4 @@
-// `leeway doctor --paths`: all ranks together measure the paths between each two of them.
+// `leeway doctor --paths`: all ranks together measure the path between every two of them.
 #pragma once
 
 #include <string>
@@ -36,8 +36,8 @@ Result<PathsReport> measure_paths(Communicator& communicator);
 std::string to_text(const PathsReport& report);
 std::string to_json(const PathsReport& report);
 
-// Returns the rank with which `rank` exchanges data in this round, or -1 for none. There are size -
-// 1 rounds if size is even, or size if it is odd. All pairs meet once.
+// Returns the rank with which `rank` exchanges data in this round, or -1 for none. If `size` is
+// even there are size - 1 rounds, otherwise `size`. All pairs meet once.
 int partner_of(int rank, int round, int size);
 
 }  // namespace leeway::tools::doctor

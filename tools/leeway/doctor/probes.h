@@ -1,5 +1,5 @@
-// Probes of the machine. Each adds its findings and never fails: what it cannot find out is a
-// finding, too.
+// Probes of the machine. Each probe adds its findings and never fails. What a probe cannot find out
+// is a finding, too.
 #pragma once
 
 #include "doctor/report.h"
@@ -15,7 +15,8 @@ void probe_machine(Findings& findings);
 void probe_network(Findings& findings);
 
 // Examines the transports other than UDP, and whether the network's interface carries multicast.
-// Tells which transport LEEWAY_TRANSPORT or the automatic choice would take. Takes up to a second.
+// Reports which transport LEEWAY_TRANSPORT or the automatic choice would choose. Takes up to a
+// second.
 void probe_transports(Findings& findings, const rendezvous::EnvironmentGetter& get);
 
 // Reports the launcher of this process, the rank and rendezvous that it gives, and every LEEWAY_

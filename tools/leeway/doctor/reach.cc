@@ -25,16 +25,16 @@ struct Probe {
   std::uint32_t to = 0;
 };
 constexpr std::chrono::milliseconds kPause = 40ms;
-// Time limit for an exchange of values between all ranks, which all put theirs at about the same
-// time.
+// Time limit for an exchange of values between all ranks. All of them put their values at about the
+// same time.
 constexpr Duration kTellWithin = std::chrono::seconds(2);
 
 std::string key_of(const char* what, int rank) {
   return "leeway-doctor/" + std::string(what) + "/" + std::to_string(rank);
 }
 
-// Sends probes to each peer at intervals: to the address that the peer published, and to the
-// address from which its probes come.
+// Sends probes to each peer at intervals. They go to the address that the peer published, and to
+// the address from which the peer's probes come.
 class Prober {
  public:
   Prober(udp::socket socket, const std::string& token, int rank,
@@ -56,7 +56,7 @@ class Prober {
       }
     }
   }
-  // Returns a character for each rank: '1' if a probe of this rank arrived.
+  // Returns a character for each rank: '1' if a probe of that rank arrived, otherwise '0'.
   std::string heard() const {
     std::string all;
     for (const auto& one : heard_) all += one ? '1' : '0';
@@ -68,7 +68,7 @@ class Prober {
     const Probe probe{token_, static_cast<std::uint32_t>(rank_), static_cast<std::uint32_t>(to)};
     std::array<char, sizeof(Probe)> bytes{};
     std::memcpy(bytes.data(), &probe, sizeof(probe));
-    // The peer will report a probe that could not be sent as not heard, so the error is ignored.
+    // An error is ignored, because the peer will report that it did not hear the probe.
     asio::error_code ignored;
     socket_.send_to(asio::buffer(bytes), where, 0, ignored);
   }
@@ -208,7 +208,8 @@ const char* family_of(const std::string& address) {
   return address.front() == '[' ? "IPv6" : "IPv4";
 }
 
-// Returns the ranks that could relay between two ranks, because they have paths from and to both.
+// Returns the ranks that could relay between `one` and `other`, because they have paths from and to
+// both.
 std::string relays_of(const Gathering::Reach& reach, std::size_t one, std::size_t other) {
   std::string all;
   for (std::size_t via = 0; via < reach.addresses.size(); ++via) {

@@ -1,6 +1,6 @@
-// Finds out, for `leeway doctor --paths`, between which ranks UDP datagrams pass, before a
-// communicator waits for paths that do not exist. Ranks exchange the findings through their
-// rendezvous over TCP, so that rank 0 can show all of them.
+// Finds out for `leeway doctor --paths` between which ranks UDP datagrams pass. This comes before a
+// communicator is made, which would wait for paths that do not exist. Ranks exchange the findings
+// through their rendezvous over TCP, so that rank 0 can show all of them.
 #pragma once
 
 #include <chrono>
@@ -17,14 +17,14 @@ namespace leeway::tools::doctor {
 // One rank's part in finding broken paths.
 class Gathering {
  public:
-  // Connects to the other ranks' rendezvous. Returns nullopt if that is not a TCP address, or if
-  // there is only one rank.
+  // Connects to the rendezvous of all ranks. Returns nullopt if the rendezvous is not a TCP
+  // address, or if there is only one rank.
   static std::optional<Result<Gathering>> join(const Options& options);
 
   // Waits until all ranks have come. The error names the missing ranks.
   Status await_all(Duration patience);
   // Result of measure(), which all ranks must call. They send each other datagrams for the time
-  // `listen`, then exchange which ones arrived.
+  // `listen`, and then exchange which of them arrived.
   struct Reach {
     std::vector<std::string> addresses;     // by rank; empty if the rank told no address
     std::vector<std::vector<bool>> passed;  // passed[from][to]

@@ -1,4 +1,5 @@
-// The doctor's findings, and how they are shown. It does no probing, so it can be tested.
+// The doctor's findings, and how they are shown. This code does no probing, so that it can be
+// tested.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,8 @@ using Findings = std::vector<Finding>;
 // remedy below it, and a line that sums up. `colour`: ANSI colours for a terminal.
 std::string to_text(std::span<const Finding> findings, bool colour);
 
-// {"findings": [{"section", "name", "verdict", "value", "remedy"}], "warnings": n, "missing": n}
+// Returns JSON: {"findings": [{"section", "name", "verdict", "value", "remedy"}], "warnings": n,
+// "missing": n}
 std::string to_json(std::span<const Finding> findings);
 
 int exit_code_of(std::span<const Finding> findings);

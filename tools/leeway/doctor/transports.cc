@@ -42,8 +42,8 @@ Finding multicast(const asio::ip::address& address) {
 
 // Examines the memory that ranks of one host would share.
 Finding shared_memory() {
-  // the memory that one pair of ranks takes; with more pairs, each takes less
-  // (src/api/communicator/memory_sharing.cc)
+  // The memory that one pair of ranks takes. If there are more pairs, each takes less
+  // (src/api/communicator/memory_sharing.cc).
   constexpr std::uintmax_t kEnough = std::uintmax_t{32} << 20;
   const std::string folder = transport::kSharedMemoryFolder;
   const auto host = transport::this_host();
@@ -67,7 +67,7 @@ Finding shared_memory() {
           {}};
 }
 
-// Tells which transport `automatic` would choose if all ranks had the same devices as this one.
+// Reports which transport `automatic` would choose if all ranks had the same devices as this one.
 Finding automatic(const rendezvous::AutomaticChoice& choice, bool faults) {
   std::string value = "datagrams over " + std::string(to_string(choice.datagrams));
   if (choice.datagrams == TransportKind::udp && !faults)
@@ -76,7 +76,7 @@ Finding automatic(const rendezvous::AutomaticChoice& choice, bool faults) {
   return {kTransportsSection, "auto", Verdict::ok, value, {}};
 }
 
-// Examines the transport that LEEWAY_TRANSPORT names.
+// Examines the transport `kind`, which LEEWAY_TRANSPORT names.
 Finding wanted(TransportKind kind, const rendezvous::AutomaticChoice& choice,
                const rendezvous::Devices& ucx) {
   const std::string name = "LEEWAY_TRANSPORT";

@@ -5,8 +5,8 @@
 namespace leeway::tools::perf {
 namespace {
 
-// Broadcasts out of place, too: the library's broadcast works in place, so the root first copies
-// its input. The measured time includes the copy.
+// Broadcasts, out of place as well. The library's broadcast works in place, so the root first
+// copies its input. The measured time includes the copy.
 Result<CollectiveReport> broadcast(Communicator& communicator, ConstTensorView input,
                                    TensorView output, Rank root, const CollectiveOptions& options) {
   if (communicator.rank() == root && input.data != output.data) {

@@ -1,4 +1,5 @@
-// Costs of many communicators to a process: threads, sockets, memory, and the time to make them.
+// Measures what many communicators cost a process: threads, sockets, memory, and the time to make
+// them.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,8 @@ struct CommunicatorCost {
 };
 
 // Makes `count` communicators of all ranks by split(), and runs an all-reduce of 64 KiB on all of
-// them at the same time. They stay open in `communicators`. `before`: the process without them.
+// them at the same time. They stay open in `communicators`. `before`: the process's footprint
+// without them.
 Result<CommunicatorCost> open_communicators(
     Communicator& world, int count, const Footprint& before,
     std::vector<std::unique_ptr<Communicator>>& communicators);

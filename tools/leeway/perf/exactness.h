@@ -18,7 +18,7 @@ struct Arrival {
 };
 
 // Returns true if results must be exact. Returns false if the settings permit inexact results and
-// some may be inexact, because an inexact result is then not an error.
+// some results may be inexact, because that is no error then.
 bool is_checked(const Settings& settings, const Arrival& arrival);
 
 }  // namespace leeway::tools::perf

@@ -11,7 +11,7 @@
 
 namespace leeway::tools::perf {
 
-// Bandwidths in JSON follow from time_us_p50 (those in the table follow from the mean, as in
+// Bandwidths in JSON are computed from time_us_p50 (those in the table from the mean, as in
 // nccl-tests). loss_observed is the share that the network lost on the first pass; loss_residual is
 // the share still missing after repair. `wrong` is null if results need not be exact, spread_codec
 // if there is no spread half, and gradient_to_noise if there was no noise.

@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::byte kPoison{0xA5};
 
-// Counts of one rank. They are doubles, so that one exact all_gather sends all of them to all
-// ranks.
+// Counts of one rank. They are doubles, so that a single exact all_gather can send all of them to
+// all ranks.
 struct Facts {
   double packets_expected = 0;
   double packets_missed_first = 0;
@@ -100,8 +100,8 @@ class Bench {
     ordinary.resize(bytes);
     return ordinary;
   }
-  // Fills the buffers for a call and returns views of its input and output. `poison`: fills the
-  // output with values that no result has.
+  // Fills the buffers for a call and returns views of its input and output. With `poison`, fills
+  // the output with values that no result has.
   std::pair<ConstTensorView, TensorView> prepare(bool in_place, bool poison);
   Status check(bool in_place, Facts& facts);
   Status iterate(bool in_place, double& time_us, Facts& facts);
@@ -244,8 +244,9 @@ double fraction(double part, double whole) {
   return whole > 0 ? part / whole : 0;
 }
 
-// Returns the ratio of averages over operations, because the mean square of a single operation may
-// be negative. Returns nullopt if there was no noise or none was measured.
+// Returns the ratio of gradient to noise, as a ratio of averages over operations, because the mean
+// square of a single operation may be negative. Returns nullopt if there was no noise or none was
+// measured.
 std::optional<double> gradient_to_noise(const Facts& facts) {
   const estimate::NoiseEstimate sums{.gradient_mean_square = facts.gradient_mean_squares,
                                      .loss_variance = facts.noise_variances};
@@ -254,7 +255,8 @@ std::optional<double> gradient_to_noise(const Facts& facts) {
   return ratio;
 }
 
-// Allocates a tensor's memory. Returns an allocation without memory if ordinary memory is enough.
+// Allocates a tensor's memory if the settings ask for that. Otherwise returns an allocation without
+// memory, and ordinary memory is used.
 Result<Allocation> tensor(Communicator& communicator, const Settings& settings,
                           std::size_t elements) {
   if (!settings.allocate || elements == 0) return Allocation();

@@ -12,7 +12,7 @@ struct Traits {
   bool reduces;
   bool has_root;
   bool has_in_place;
-  // Whether the buffer holds a block for each rank. If neither buffer does, both have the full
+  // True if the buffer holds a block for each rank. If both are false, both buffers have the full
   // size.
   bool input_blocks;
   bool output_blocks;

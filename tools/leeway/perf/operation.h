@@ -31,16 +31,16 @@ bool has_root(Operation operation);
 // Returns true for operations whose result may overwrite their input.
 bool has_in_place(Operation operation);
 
-// Lengths of one rank's buffers in elements. `count` is the number that nccl-tests prints: elements
-// of one block of one rank.
+// Lengths of one rank's buffers in elements. `count` is the number that nccl-tests prints: the
+// elements of one block of one rank.
 struct Layout {
   std::size_t count = 0;
   std::size_t input_count = 0;
   std::size_t output_count = 0;
 };
 // Returns the lengths that nccl-tests uses for a size argument of `bytes`. For operations on
-// blocks, that is bytes / ranks for each block, rounded down to 16 bytes, so the total can be
-// smaller.
+// blocks, a block has bytes / ranks, rounded down to 16 bytes. So the total can be smaller than
+// `bytes`.
 Layout layout(Operation operation, std::size_t bytes, DataType type, int ranks);
 
 // Returns busbw / algbw, as nccl-tests' PERFORMANCE.md defines it.
@@ -48,7 +48,7 @@ double bus_factor(Operation operation, int ranks);
 
 // The source of one block (`count` elements) of a rank's output.
 struct Origin {
-  // the rank whose input is copied; if empty, the block is the reduction over all ranks' inputs
+  // The rank whose input is copied. If empty, the block is the reduction over all ranks' inputs.
   std::optional<int> source;
   std::size_t block = 0;  // index of the block in the input
 };

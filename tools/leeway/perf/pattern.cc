@@ -9,7 +9,7 @@
 namespace leeway::tools::perf {
 namespace {
 
-// Bound on contributions and sums. It keeps squares exact in the sums of Comparison.
+// Bound on contributions and sums. It keeps the squares in Comparison's sums exact.
 constexpr double kSumMax = 1 << 20;
 constexpr int kFactorMax = 3;  // largest factor of premul_sum
 
@@ -25,7 +25,7 @@ double exact_integer_max(DataType type, const CollectiveOptions& options) {
                    integer_max_of(spread_codec.codec)});
 }
 
-// splitmix64's finaliser: neighbouring indices give unrelated values.
+// The finaliser of splitmix64. It gives neighbouring indices unrelated values.
 std::uint64_t mix(std::uint64_t key) {
   key = (key ^ (key >> 30)) * 0xBF58476D1CE4E5B9u;
   key = (key ^ (key >> 27)) * 0x94D049BB133111EBu;
@@ -103,8 +103,8 @@ double Pattern::keyed_integer(int rank, std::size_t index) const {
 }
 
 double Pattern::contribution(int rank, std::size_t index) const {
-  // For each element one rank contributes 2 .. 4 and the others 1, so the product is exact in every
-  // type.
+  // For each element one rank contributes 2 .. 4 and the others contribute 1. So the product is
+  // exact in every type.
   if (op_ == ReduceOp::prod) {
     const bool has_factor =
         index % static_cast<std::size_t>(ranks_) == static_cast<std::size_t>(rank);

@@ -1,6 +1,6 @@
 // Test data whose reduction is known exactly: integers that depend on rank and position. They are
 // so small that no partial sum is rounded, in any order of summation and any element type. Codecs
-// of 16 bits or more do not round them either; narrower codecs round nearly all of them
+// of 16 bits or more do not round them either. Narrower codecs round nearly all of them
 // (exactness.h).
 #pragma once
 
@@ -15,7 +15,7 @@ namespace leeway::tools::perf {
 
 class Pattern {
  public:
-  // The reduction and the codecs of `options` bound the data.
+  // The size of the data is limited by the reduction and the codecs of `options`.
   Pattern(const CollectiveOptions& options, DataType type, int ranks);
 
   static int factor_of(int rank);
@@ -36,8 +36,8 @@ class Pattern {
   double scale_ = 1;  // ... times this
 };
 
-// Fills this rank's input, and the output that an exact operation must give. `count` is
-// Layout::count.
+// fill_input() fills this rank's input, and fill_expected() the output that an exact operation must
+// give. `count` is Layout::count.
 void fill_input(const Pattern& pattern, int rank, TensorView input);
 // Returns false if the operation does not touch this rank's output.
 bool fill_expected(const Pattern& pattern, Operation operation, int rank, int ranks, int root,

@@ -70,12 +70,12 @@ struct Settings {
     return collective.delivery.kind != Delivery::Kind::exact ||
            collective.spread != Delivery::Kind::exact;
   }
-  // Returns the codec of the spread half. Operations with one half use the same codec for all.
+  // Returns the codec of the spread half. Operations with only one half use one codec.
   CodecOptions spread_codec() const { return collective.spread_codec.value_or(collective.codec); }
 };
 
-// Returns the operation's name for the table, cut to the columns: premul_sum is "mulsum", as in
-// nccl-tests.
+// Returns the reduction's name for the table, short enough for its column: premul_sum is "mulsum",
+// as in nccl-tests.
 std::string_view column_name(ReduceOp op);
 
 // Checks the arguments. Refuses meaningless settings with a one-line error.

@@ -7,8 +7,8 @@
 namespace leeway::tools::perf {
 namespace {
 
-// Returns the processor time of all threads in us. getrusage() counts in ticks, which are longer
-// than a call.
+// Returns the processor time of all threads in us. getrusage() is not used, because it counts in
+// ticks, which are longer than a call.
 double processor_us() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);

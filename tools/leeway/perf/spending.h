@@ -1,4 +1,4 @@
-// Costs of calls to this process: datagrams handed to the network, by kind, their bytes, and
+// What calls cost this process: datagrams handed to the network, by kind, their bytes, and
 // processor time.
 #pragma once
 

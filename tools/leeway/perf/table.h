@@ -1,6 +1,6 @@
-// Output in nccl-tests' format (src/util.cu of release 2.19.6), byte for byte in its 13 columns, so
-// that parsers of nccl-tests read it unchanged. Leeway's own columns follow: loss% nmse late% p50
-// p99.
+// Output in nccl-tests' format (src/util.cu of release 2.19.6). Its 13 columns are the same byte
+// for byte, so that parsers of nccl-tests read them unchanged. Leeway's own columns follow: loss%
+// nmse late% p50 p99.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ struct Side {
   double p99_us = 0;
   double algbw_GBps = 0;
   double busbw_GBps = 0;
-  // number of elements that differ from the exact result; no value if results need not be exact
-  // (exactness.h)
+  // Number of elements that differ from the exact result. It has no value if results need not be
+  // exact (exactness.h).
   std::optional<double> wrong;
   double nmse = 0;  // sum of squared errors / sum of squared truth, over all ranks and checks
 };
@@ -39,9 +39,9 @@ struct Row {
   double late = 0;             // arrived too late to be used
   std::string_view transport;  // transport of the calls
   std::string codec_used;      // codec that `automatic` chose
-  // RMS of the true reduction over RMS of the noise, both averaged over iterations and ranks; no
-  // value without noise. Test data of different ranks are independent with mean 0, so the true
-  // reduction itself counts as dispersion.
+  // RMS of the true reduction over RMS of the noise, both averaged over iterations and ranks. There
+  // is no value without noise. Test data of different ranks are independent with mean 0, so the
+  // true reduction itself counts as dispersion.
   std::optional<double> gradient_to_noise;
   std::optional<Spending> spending;  // costs of a call over all ranks; only for calls back to back
 };
@@ -54,8 +54,8 @@ std::string format_spending(const Spending& spending);
 // `rows_wrong` counts the halves of rows with wrong elements, as nccl-tests does.
 std::string format_footer(int rows_wrong, double bandwidth_mean, std::string_view operation);
 
-// Formats like nccl-tests' getFloatStr: with as many decimals (at most two) as fit into `width`, or
-// with an exponent.
+// Formats a number like nccl-tests' getFloatStr: with as many decimals (at most two) as fit into
+// `width`, or with an exponent.
 std::string format_float(double value, int width);
 
 }  // namespace leeway::tools::perf

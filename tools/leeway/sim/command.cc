@@ -32,8 +32,8 @@ class Watcher : public RunnerObserver {
     display_.on_round(rounds_done, rounds);
   }
 
-  // Checks the plots' measures after the first run, so that a mistake is found before all others
-  // run.
+  // Checks the measures of the plots after the first run, so that a mistake is found before all
+  // other runs.
   Status on_finished(const RunName& run, const sim::RunRecord& record) override {
     display_.on_finished();
     if (!plots_checked_) {
@@ -80,8 +80,8 @@ Status check_arguments(const Arguments& arguments) {
   return {};
 }
 
-// Refuses a folder that already holds runs of this shard. Runs of other shards may be there,
-// because processes share the folder.
+// Refuses a folder that already holds runs of this job's shard. Runs of other shards may be there,
+// because the processes of all shards share the folder.
 Status refuse_own_runs(const Job& job) {
   if (job.plan.shard.whole() || job.arguments.resume) return {};
   for (std::size_t i = 0; i < job.plan.runs(); ++i) {
@@ -120,8 +120,8 @@ Result<Job> prepare(const Arguments& arguments) {
   return job;
 }
 
-// Loads the runs that an earlier command finished; returns their number. A run whose file is
-// damaged is made again.
+// Loads the runs that an earlier command finished. Returns their number. A run whose file is
+// damaged is run again.
 Result<std::size_t> load_finished(const Job& job, std::vector<Outcome>& outcomes) {
   std::size_t kept = 0;
   if (!job.folder || !job.arguments.resume) return kept;

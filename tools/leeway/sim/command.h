@@ -11,7 +11,7 @@
 
 namespace leeway::tools::simulation {
 
-// Runs the command. `run` is sim::run, or a test's substitute. Results go to stdout, errors and
+// Runs the command. `run` is sim::run, or a substitute in tests. Results go to stdout, errors and
 // progress to stderr.
 int run_command(const Arguments& arguments, const RunFunction& run,
                 const sim::WorkloadFactory& workload);

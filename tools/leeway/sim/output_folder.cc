@@ -31,7 +31,7 @@ std::string process_name() {
   return std::string(host.data()) + "-" + std::to_string(::getpid());
 }
 
-// Returns the path for messages; a long one is cut to its end, which tells more than its beginning.
+// Returns the path for messages. A long path is cut to its end, which says more than its beginning.
 std::string shown(const fs::path& path) {
   constexpr std::size_t kShown = 120;
   const std::string text = path.string();
@@ -80,8 +80,8 @@ Status OutputFolder::make_and_try() const {
   return {};
 }
 
-// Returns false if there is only a scenario. A command leaves such a folder if an error stops it
-// right after its first run.
+// Returns true if there is more than a scenario. A command leaves a folder with only a scenario if
+// an error stops it right after its first run.
 bool OutputFolder::holds_results() const {
   std::error_code error;
   for (const char* name : kResults) {

@@ -21,8 +21,8 @@ namespace leeway::tools::simulation {
 inline constexpr const char* kScenarioFile = "scenario.txtpb";
 inline constexpr const char* kArgumentsFile = "arguments.json";
 
-// Treatment of a folder that holds results already. `share`: they belong to other processes that
-// run the same scenario, so they stay.
+// Treatment of a folder that has results already. With `share` the results stay, because they
+// belong to other processes that run the same scenario.
 enum class Existing { refuse, resume, share, overwrite };
 
 class OutputFolder {

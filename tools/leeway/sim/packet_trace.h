@@ -10,7 +10,7 @@ namespace leeway::tools::simulation {
 
 class PacketTrace {
  public:
-  // Refuses a plan of several runs. The error tells how to choose one run.
+  // Refuses a plan of several runs. The error says how to choose one run.
   static Status check(const Arguments& arguments, const Plan& plan);
 
   Status open(const Arguments& arguments, const Plan& plan);

@@ -29,7 +29,7 @@ class ProgressDisplay {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Silent unless `stream` is a terminal; it may be null.
+  // Prints nothing unless `stream` is a terminal. `stream` may be null.
   ProgressDisplay(std::FILE* stream, std::size_t runs_total, std::size_t runs_kept);
 
   void on_round(std::uint32_t done, std::uint32_t rounds);

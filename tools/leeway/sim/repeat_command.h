@@ -11,8 +11,8 @@ namespace leeway::tools::simulation {
 // Quotes a word for a shell: in single quotes if it needs them.
 std::string shell_word(std::string_view text);
 
-// Returns the command that repeats one run alone: with the command's settings, the cell's, and the
-// seed.
+// Returns the command that repeats one run alone: with the settings of the command and of the run's
+// cell, and the run's seed.
 std::string repeat_command(const Arguments& arguments, const Plan& plan, const RunName& run);
 
 // Returns the command that continues a stopped one and keeps finished runs.

@@ -16,7 +16,7 @@ std::vector<std::string> shown_measures(const sim::scenario::Scenario& scenario,
                                         std::span<const sim::CellSummary> cells);
 
 // Makes the table. A measure is "mean +- standard error" over seeds, or a plain value for one seed.
-// Cells without a finished run are left out. `colour`: rows of cells with failed calls are red.
+// Cells without a finished run are left out. `colour` paints rows of cells with failed calls red.
 std::string result_table(const sim::scenario::Scenario& scenario,
                          std::span<const sim::CellRecord> cells, bool colour = false);
 

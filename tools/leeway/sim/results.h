@@ -32,7 +32,7 @@ struct Results {
 Results collect(const Plan& plan, std::vector<Outcome> outcomes);
 
 // Returns a line such as "checkers  all passed: i1 i2 i5; skipped: i13; do not apply: i9". If
-// checkers failed, it tells which ones, in how many runs.
+// checkers failed, it says which ones, in how many runs.
 std::string checkers_text(std::span<const sim::CellRecord> cells);
 
 }  // namespace leeway::tools::simulation

@@ -42,8 +42,8 @@ Result<std::string> launcher_shard(const rendezvous::EnvironmentGetter& get);
 
 void add_shard_option(CLI::App& command, std::string& shard);
 
-// Chooses this process's shard if --shard was not given and a launcher started several processes.
-// Otherwise all of them would do the same runs. Prints the choice on stderr.
+// Chooses this process's shard if --shard was not given and a launcher started several processes,
+// which would otherwise all do the same runs. Prints the choice on stderr.
 Status default_to_launcher(std::string& shard);
 
 }  // namespace leeway::tools::simulation

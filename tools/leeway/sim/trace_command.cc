@@ -33,7 +33,7 @@ struct TraceArguments {
   double before_ms = 0;
   std::uint64_t limit = UINT64_MAX;
   std::size_t context = 5;
-  // The options tell whether a filter was given, because every value of a filter is a valid one.
+  // The options say whether a filter was given, because every value of a filter is a valid one.
   CLI::Option* from_option = nullptr;
   CLI::Option* to_option = nullptr;
   CLI::Option* before_option = nullptr;

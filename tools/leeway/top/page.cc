@@ -135,7 +135,7 @@ std::string time_text(double seconds) {
   return format("%.2f s", seconds);
 }
 
-// Returns bits a second, the unit in which lines are sold.
+// Returns a rate in bits a second, the unit in which network links are sold.
 std::string rate_text(double bytes_per_second) {
   const double bits = bytes_per_second * 8;
   if (bits < 1e6) return format("%.0f kb/s", bits / 1e3);

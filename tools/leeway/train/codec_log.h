@@ -1,5 +1,5 @@
-// Counts in which codecs the gradients of a run were sent. There may be several with
-// Codec::automatic.
+// Counts the gradients of a run by the codec in which they were sent. With Codec::automatic there
+// may be several codecs.
 #pragma once
 
 #include <cstdint>

@@ -23,8 +23,8 @@ struct ComputeArguments {
   bool baseline = true;
 };
 
-// Return values as on the command line: none, extra_steps, requeue; realised, maximum; none, auto,
-// seconds.
+// These return values as on the command line. A compensation is none, extra_steps or requeue; a
+// normalisation is realised or maximum; a threshold is none, auto or a number of seconds.
 const char* to_string(DropCompensation compensation);
 const char* to_string(Normalisation normalisation);
 std::string to_string(const ComputeThreshold& threshold);
@@ -40,8 +40,8 @@ struct ComputeSettings {
   bool drops() const { return threshold.kind != ComputeThreshold::Kind::none; }
 };
 
-// Checks the arguments. Refuses meaningless settings with a one-line error. `batch`: windows for
-// each rank and step. `ranks`: 0 if not known yet.
+// Checks the arguments. Refuses meaningless settings with a one-line error. `batch` is the number
+// of windows for each rank and step. `ranks` is 0 if it is not known yet.
 Result<ComputeSettings> understand_compute(const ComputeArguments& arguments, int batch, int ranks);
 
 }  // namespace leeway::tools::train

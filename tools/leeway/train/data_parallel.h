@@ -35,8 +35,8 @@ struct Traffic {
 class DataParallel {
  public:
   virtual ~DataParallel() = default;
-  // Makes one step; all ranks must call it together. The gradient is the sum of `weight` means
-  // (CollectiveOptions::weight).
+  // Makes one step; all ranks must call it together. The gradient is the sum of the mean gradients
+  // of `weight` micro-batches (CollectiveOptions::weight).
   virtual Status update(double learning_rate, double weight) = 0;
   // Returns the drift of the replicas; nullopt in ddp mode, where replicas are equal.
   virtual std::optional<DriftReport> drift() const = 0;

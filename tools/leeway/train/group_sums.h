@@ -17,7 +17,7 @@ struct RankFigures {
 };
 
 // Fills the traffic, noise and drift fields of `result` with exact sums or means over ranks. All
-// ranks must call it together; they get the same.
+// ranks must call it together, and get the same result.
 Status sum_over_group(Communicator& communicator, const RankFigures& figures, RunResult& result);
 
 // Computes the fields of `result` from sums over ranks. It is separate so that tests can call it.

@@ -17,8 +17,7 @@ constexpr double kLayerNormEpsilon = 1e-5;
 constexpr double kHeadStd =
     0.02;  // logits start near zero, so that the first loss is ln(vocabulary)
 // Standard deviation of token embeddings. With GPT-2's 0.02 the first attention blocks would
-// outweigh the characters, and a run of some hundred steps would spend a third of them to overcome
-// that.
+// outweigh the characters. A run of some hundred steps would spend a third of its steps on that.
 constexpr double kTokenStd = 0.5;
 
 // ALiBi (arXiv 2108.12409): in the first head, attention scores fall by this much for each

@@ -41,7 +41,7 @@ class Gpt {
 
   // For a step of several micro-batches: add_gradient() adds the derivative of a micro-batch's mean
   // loss to gradient(), and returns that loss. It calls `abandon` once, between forward and
-  // backward pass; if that returns true, it adds nothing and returns nullopt.
+  // backward pass. If `abandon` returns true, nothing is added, and the result is nullopt.
   void clear_gradient();
   std::optional<double> add_gradient(std::span<const std::int64_t> windows,
                                      const std::function<bool()>& abandon);

@@ -17,14 +17,14 @@ enum class Column : std::uint8_t { lossy, no_threshold, twin };
 // two the runs without threshold, if there were any.
 std::vector<Column> columns_of(const TrainReport& report);
 
-// Returns no results if there were no such runs.
+// Returns the results of a column's runs; none if there were no such runs.
 std::vector<RunResult> runs_of(const TrainReport& report, Column column);
 
 using Field = std::function<double(const RunResult&)>;
 std::vector<double> values_of(const TrainReport& report, Column column, const Field& field);
 
-// Return one value for each seed: the change against its twin, and the speedup against its run
-// without threshold. Empty if there were no such runs.
+// These return one value for each seed: the lossy run's change against its twin, and its speedup
+// against the run without threshold. They return no values if there were no such runs.
 std::vector<double> changes_percent(const TrainReport& report);
 std::vector<double> speedups(const TrainReport& report);
 // Returns the value for each seed whose lossy run has one.
@@ -37,7 +37,7 @@ double largest(const std::vector<double>& values);
 
 // Returns mean squares averaged over the seeds that measured noise, or nullopt if none did.
 std::optional<estimate::NoiseEstimate> noise_of(const TrainReport& report, Column column);
-// Returns nullopt if there is no noise.
+// Returns the ratio, or nullopt if there is no noise.
 std::optional<double> gradient_to_noise(const std::optional<estimate::NoiseEstimate>& noise);
 // Returns the square root, or 0 for a negative estimate.
 double rms(double mean_square);

@@ -12,13 +12,13 @@ namespace leeway::tools::train {
 
 // Returns a line of the table: a name, and a text for each run.
 std::string row(const char* name, const std::vector<std::string>& texts);
-// Likewise, with texts that `text` makes for each column.
+// Returns a line of the table with the texts that `text` makes for each column.
 std::string row_by_column(const TrainReport& report, const char* name,
                           const std::function<std::string(Column)>& text);
-// Likewise, with the mean of a number over the seeds for each column.
+// Returns a line of the table with the mean of a number over the seeds, for each column.
 std::string row_of(const TrainReport& report, const char* name, const char* pattern,
                    const Field& field);
-// Likewise, with a text in the column of the lossy runs only.
+// Returns a line of the table with a text in the column of the lossy runs only.
 std::string row_of_lossy(const TrainReport& report, const char* name, const std::string& text);
 
 // Returns a line for the header: micro-batches, stragglers and threshold. Returns no text if

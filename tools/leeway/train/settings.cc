@@ -212,8 +212,8 @@ Result<Settings> understand(const Arguments& arguments, const Options& environme
 
 Settings loss_free_twin(const Settings& settings) {
   Settings twin = settings;
-  // The twin must use the same transport as the lossy run, for which the automatic choice with
-  // injected faults is UDP.
+  // The twin must use the lossy run's transport. With injected faults, the automatic choice of the
+  // lossy run is UDP.
   if (settings.communicator.faults.any() &&
       settings.communicator.transport == TransportKind::automatic)
     twin.communicator.transport = TransportKind::udp;

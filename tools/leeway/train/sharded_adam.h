@@ -35,8 +35,8 @@ class ShardedAdam {
 // Returns the rate of a step: a linear warm-up over the first tenth, then half a cosine to nearly
 // zero at the last step. As steps become smaller, so do the errors of stale parameters.
 double learning_rate_at(std::uint64_t step, std::uint64_t steps, double peak);
-// For a run that compensates dropped samples by more steps, `steps_expected` in all: the rate
-// follows the share of all samples that have been used.
+// Returns the rate in a run that compensates for dropped samples by more steps, `steps_expected` in
+// all. The rate follows the share of all samples that have been used.
 double learning_rate_at(std::uint64_t step, std::uint64_t steps_expected, std::uint64_t steps,
                         double peak);
 

@@ -41,7 +41,7 @@ struct StragglerModel {
   friend bool operator==(const StragglerModel&, const StragglerModel&) = default;
 };
 
-// MODEL[,slow:RANK:FACTOR], where MODEL is none, constant:MS, lognormal:MEDIAN_MS[:SIGMA] or
+// Parses MODEL[,slow:RANK:FACTOR], where MODEL is none, constant:MS, lognormal:MEDIAN_MS[:SIGMA] or
 // paper:MS[:FACTOR]; SIGMA and FACTOR are 1 unless given.
 Result<StragglerModel> parse_straggler(std::string_view text);
 std::string to_string(const StragglerModel& model);

@@ -96,13 +96,13 @@ Status check_loss(std::optional<double> loss, std::uint64_t step) {
       static_cast<unsigned long long>(step));
 }
 
-// Counts the steps that are left. If more steps compensate for dropped samples, it goes by samples.
-// All ranks have the same count.
+// The number of steps that are left, which is the same on all ranks. If further steps compensate
+// for dropped samples, it follows from the samples that are left.
 class Schedule {
  public:
   explicit Schedule(const Settings& settings) : settings_(settings) {}
 
-  // Updates the count; call it before each step. All ranks must call it together, because the end
+  // Updates the number; call it before each step. All ranks must call it together, because the end
   // of a run that drops work needs an exchange.
   Status look_at(ComputeBudget& budget) {
     left_ = budget.steps_due(settings_.steps);

@@ -44,9 +44,9 @@ struct ComputeSummary {
   // and from a normal distribution fitted to them.
   std::optional<double> speedup_predicted;
   std::optional<double> speedup_modelled;
-  // This rank's counts: exchanges of counts and latencies; exchanges for which a step had to wait;
-  // steps that would have had no micro-batch under the threshold. `warning` tells of clock readings
-  // that were wrong.
+  // Figures of this rank. `exchanges` of counts and latencies were made, and for `exchange_waits`
+  // of them a step had to wait. In `threshold_clamps` steps the threshold would have left no
+  // micro-batch. `warning` is about clock readings that were wrong.
   std::uint64_t exchanges = 0;
   std::uint64_t exchange_waits = 0;
   std::uint64_t threshold_clamps = 0;

@@ -11,10 +11,10 @@ using impairment::Fate;
 using impairment::PacketAddress;
 using impairment::read_address;
 
-// Most datagrams that one call takes from the inner transport.
+// One call takes at most this many datagrams from the inner transport.
 constexpr std::size_t kArrivalsMax = 256;
 
-// Most batches of nothing but lost datagrams in one receive(), which then returns nothing.
+// receive() takes at most this many batches in which all datagrams are lost, and then returns.
 constexpr int kLostBatchesMax = 4;
 
 // Returns the bytes that Leeway's checksums cover. Only they may be damaged, because nobody would
@@ -53,7 +53,7 @@ std::size_t FaultTransport::receive(std::span<Received> out) {
   release_delayed(now, output);
   hand_out_ready(output, 0);
   // Bytes that the inner transport lent stay valid only until its next receive(). So the loop ends
-  // once a datagram was handed out.
+  // once it has handed out a datagram.
   for (int batch = 0; batch < kLostBatchesMax && output.room() > 0 && take_in(now, output) > 0;
        ++batch) {
     if (output.filled > 0) break;
@@ -110,7 +110,7 @@ void FaultTransport::hand_out_ready(Output& output, std::size_t keep_free) {
   }
 }
 
-// Takes one batch from the inner transport. Returns its number of datagrams.
+// Takes one batch from the inner transport. Returns the number of datagrams in the batch.
 std::size_t FaultTransport::take_in(Instant now, Output& output) {
   const std::size_t wanted = std::min(arrivals_.size(), output.room());
   const std::size_t count = inner_->receive(std::span(arrivals_).first(wanted));
@@ -144,7 +144,8 @@ void FaultTransport::on_arrival(Instant now, Received datagram, Output& output) 
   if (fate.duplicate) duplicate(datagram);
 }
 
-// Call this for each datagram that is handed out, because it overtakes all datagrams in overtaken_.
+// Call this for each datagram that is handed out. It overtakes all datagrams in overtaken_, and
+// makes those ready that have been overtaken often enough.
 void FaultTransport::on_overtaken() {
   std::erase_if(overtaken_, [&](HeldIndex index) {
     if (--pool_[index].fate.reorder > 0) return false;
@@ -153,7 +154,8 @@ void FaultTransport::on_overtaken() {
   });
 }
 
-// Keeps a copy of the datagram for later. If there is no room, counts not_held instead.
+// Keeps a copy of the datagram until `due`, with the faults that are still to happen to it. If
+// there is no room, returns nullopt and adds 1 to not_held.
 std::optional<HeldIndex> FaultTransport::hold(const Received& datagram, const Fate& fate,
                                               Instant due) {
   const auto index = pool_.keep(datagram);

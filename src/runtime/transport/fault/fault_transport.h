@@ -2,7 +2,7 @@
 //
 // The plan is asked about each arriving datagram by its packet address. The datagram is then lost,
 // corrupted in place, delayed, held back behind later ones or handed out twice. A datagram that
-// does not decode has no such address and passes untouched. So does everything that is sent. No
+// does not decode has no such address and passes untouched, and so do all that this rank sends. No
 // datagram is held for ever: one that is never overtaken leaves after kReorderHold.
 #pragma once
 
@@ -38,17 +38,17 @@ class FaultTransport final : public DatagramTransport {
  public:
   using ClockFunction = std::function<Instant()>;
 
-  // Most datagrams held at a time. At 1 GB/s of jumbo frames 4,096 suffice for a delay of 36 ms.
+  // Limit on the datagrams held. At 1 GB/s of jumbo frames, 4,096 suffice for a delay of 36 ms.
   static constexpr std::size_t kSlots = 4096;
 
-  // `self`: the rank whose transport this is.
+  // `self` is the rank whose transport this is. `slots` datagrams can be held at a time.
   FaultTransport(std::unique_ptr<DatagramTransport> inner, Rank self, impairment::FaultPlan plan,
                  ClockFunction clock, std::size_t slots = kSlots);
 
   std::string_view name() const override { return name_; }
   const TransportLimits& limits() const override { return inner_->limits(); }
-  // Payloads have checksums even if the inner transport goes through memory, because injected
-  // faults stand for a network's.
+  // Payloads have checksums even if the inner transport goes through memory, because the injected
+  // faults imitate those of a network.
   const TransportLimits& limits_to(Rank) const override { return inner_->limits(); }
   std::size_t send(std::span<const Train> trains) override { return inner_->send(trains); }
   std::size_t borrowed() override { return inner_->borrowed(); }
@@ -65,7 +65,7 @@ class FaultTransport final : public DatagramTransport {
   std::vector<std::pair<std::string, std::uint64_t>> named_fault_counters() const;
 
  private:
-  // The caller's array, while it is being filled.
+  // The caller's array, while receive() fills it.
   struct Output {
     std::span<Received> out;
     std::size_t filled = 0;
@@ -96,7 +96,7 @@ class FaultTransport final : public DatagramTransport {
 
   std::vector<Received> arrivals_;
   HeldPool pool_;
-  // In order of arrival, which is that of due times, because the delay is constant
+  // In order of arrival. This is also the order of due times, because the delay is constant
   HeldQueue delayed_;
   std::vector<HeldIndex> overtaken_;  // each waits until fate.reorder more are handed out
   HeldQueue ready_;                   // to be handed out next

@@ -9,7 +9,7 @@ HeldPool::HeldPool(std::size_t slots, std::size_t datagram_bytes)
       memory_(std::make_unique_for_overwrite<std::byte[]>(slots * datagram_bytes)),
       held_(slots),
       free_(slots) {
-  // The slot that was freed last is taken first, so the slots in use stay in the cache.
+  // keep() takes the slot that was freed last, so the slots in use stay in the cache.
   for (std::size_t i = 0; i < slots; ++i) free_[i] = static_cast<HeldIndex>(slots - 1 - i);
 }
 

@@ -1,4 +1,4 @@
-// Copies of datagrams that the fault transport keeps for later. All memory is taken at
+// Copies of datagrams that the fault transport keeps for later. All memory is allocated at
 // construction.
 #pragma once
 

@@ -1,8 +1,8 @@
 // A bounded queue of datagrams in one piece of memory, whose front can be read in place.
 //
-// Records lie one after the other and never wrap: one that does not fit before the end starts at
-// the front. Reading and releasing are separate steps, so that a reader can work on records while a
-// writer appends behind them. Not thread-safe; the owner locks (inproc_transport.cc).
+// Records lie one after the other. A record that does not fit before the end of the memory starts
+// at the front. Reading and releasing are separate steps, so that a reader can work on records
+// while a writer appends behind them. Not thread-safe; the owner locks (inproc_transport.cc).
 #pragma once
 
 #include <cstddef>
@@ -16,20 +16,20 @@ namespace leeway::transport {
 
 class ByteRing {
  public:
-  // Makes room for records of `capacity` bytes altogether, including headers and padding.
+  // Allocates `capacity` bytes for records, their headers and padding included.
   explicit ByteRing(std::size_t capacity);
 
-  // Bytes that a datagram takes in the ring.
+  // Returns how many bytes of the ring a datagram needs.
   static std::size_t record_bytes(std::size_t datagram_bytes);
 
   // Appends a record and returns its memory for the caller to fill. Returns nullopt if the ring is
   // full.
   std::optional<MutableByteSpan> append(Rank from, std::size_t datagram_bytes);
 
-  // Returns the next unread record, or nullopt when all are read. Its memory stays until
-  // release_read().
+  // Returns the next unread record, or nullopt when all are read. The record's memory stays valid
+  // until release_read().
   std::optional<Received> read();
-  // Gives the memory of all records read so far back to append().
+  // Lets append() use the memory of all records that were read so far.
   void release_read();
 
   bool unread() const { return read_ != write_; }
@@ -46,7 +46,7 @@ class ByteRing {
   Header header_at(std::uint64_t position) const;
 
   std::vector<std::byte> memory_;
-  // Counts of all bytes ever written, read and released. place() maps a count to an offset.
+  // Bytes that were ever written, read and released. place() turns such a number into an offset.
   std::uint64_t write_ = 0;
   std::uint64_t read_ = 0;
   std::uint64_t released_ = 0;

@@ -15,11 +15,11 @@
 namespace leeway::transport {
 namespace {
 
-// Most datagrams that one receive() lends.
+// One receive() lends at most this many datagrams.
 constexpr std::size_t kLentMax = 64;
 
-// Returns the bytes for the queue and for kLentMax lent datagrams, which must not shrink it. One
-// more record makes up for the padding where records start over at the front.
+// Returns the bytes for the queue and for kLentMax lent datagrams, so that lending does not shrink
+// the queue. One more record makes up for the padding where records start over at the front.
 std::size_t ring_bytes(const InprocOptions& options) {
   const std::size_t datagrams =
       std::max<std::size_t>(options.receive_buffer_bytes / options.datagram_bytes, 1);

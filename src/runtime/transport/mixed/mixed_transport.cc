@@ -8,9 +8,9 @@
 namespace leeway::transport {
 namespace {
 
-// If all peers are near, the wide transport brings only bells (unless it has multicast), which
-// matter only to sleepers. receive() then polls it at every kWideEvery-th call, because a poll is a
-// system call and costs as much as a short message through memory.
+// If all peers are near, the wide transport brings only bells, unless it has multicast. Bells
+// matter only to sleepers. receive() then polls the wide transport at every kWideEvery-th call,
+// because a poll is a system call and costs as much as a short message through memory.
 constexpr std::uint32_t kWideEvery = 64;
 
 }  // namespace
@@ -64,7 +64,7 @@ bool MixedTransport::attach(Rank rank) {
     return false;
   }
   peer.named = peer.pair.creator;
-  // Both processes have the segment, so its name is no longer needed
+  // Both processes now have the segment, so its name is no longer needed
   if (!peer.pair.creator) MemoryFile::remove_name(folder_, peer.pair.name);
   shm_->attach(rank, std::move(*segment), peer.pair.creator);
   (void)shm_->put_nonce(rank, RecordKind::challenge, peer.proof.nonce());
@@ -111,8 +111,8 @@ std::size_t MixedTransport::send(std::span<const Train> trains) {
   return taken;
 }
 
-// Asks both transports, because what one lends stays valid until its own next call. The order
-// alternates, so that neither starves the other.
+// One call may ask both transports: what a transport lends stays valid until the next call of the
+// same transport. The order alternates, so that neither starves the other.
 std::size_t MixedTransport::receive(std::span<Received> out) {
   std::size_t filled = 0;
   const bool wide = is_wide_due();

@@ -1,9 +1,9 @@
 // One transport with two ways to each peer: shared memory, if the two processes have proved that
 // they share it, else a wide transport (UDP, sealed where there is a secret).
 //
-// Each train goes by its peer's way. That way changes at most twice: from wide to memory when the
-// pair has proved its rings (ring_proof.h), and back when the peer breaks a ring. Nothing waits for
-// a proof; datagrams go by the wide way until then.
+// All trains to a peer go by one way at a time. That way changes at most twice: from wide to memory
+// when the pair has proved its rings (ring_proof.h), and back when the peer breaks a ring. Nothing
+// waits for a proof; datagrams go by the wide way until then.
 //
 // Every process sleeps in the wide transport. A process that puts a record into a sleeper's ring
 // sends a bell: one short datagram, which wakes the sleeper at its socket. The wide transport must
@@ -28,7 +28,7 @@ class MixedTransport final : public DatagramTransport {
  public:
   using ClockFunction = std::function<Instant()>;
 
-  // The segment of two processes. Both derive its name from the tokens that they told each other.
+  // The segment of two processes. Both derive its name from tokens that they have exchanged.
   struct Pair {
     std::string name;
     bool creator = false;        // this process makes the segment
@@ -54,7 +54,7 @@ class MixedTransport final : public DatagramTransport {
   }
   // Returns true if this process and the peer said that they run on one host as one user.
   bool may_be_near(Rank peer) const { return knows(peer) && peers_[peer]->here; }
-  // Returns why trains do not go through memory, for people.
+  // Returns a text for people: why trains to the peer do not go through memory.
   const std::string& obstacle(Rank peer) const { return peers_[peer]->obstacle; }
 
   std::string_view name() const override { return "mixed"; }
@@ -110,7 +110,7 @@ class MixedTransport final : public DatagramTransport {
   std::size_t mutual_ = 0;  // number of peers with whom both sides have proved the rings
   std::size_t open_ = 0;    // proofs that are going on
   Instant proof_at_ = Instant::infinite_future();
-  // Bells that the wide transport had no room for, at most one a peer
+  // Bells that the wide transport had no room for, at most one for each peer
   std::vector<std::pair<Rank, Bell>> unrung_;
   bool wide_first_ = false;  // the last receive() took from the wide transport first
   std::uint32_t wide_skipped_ = 0;

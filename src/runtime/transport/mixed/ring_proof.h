@@ -10,10 +10,10 @@
 //
 // An echo answers a bell, so it proves two things: the memory is shared, and UDP wakes the peer.
 // Over sealed UDP a bell also proves that the writer of the ring is the member whose key sealed the
-// bell. Each side decides only how it sends, and reads the peer's ring even before a proof. So the
-// sides need not agree, and a late proof does no harm.
+// bell. Each side decides only how it sends itself, and reads the peer's ring even before a proof.
+// So the two sides need not agree, and a late proof does no harm.
 //
-// Sans-IO: the caller passes the time and rings the bells.
+// This class is sans-IO: its caller passes the time and rings the bells.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class RingProof {
 
   enum class Standing : std::uint8_t { open, proven, refused };
 
-  // `nonce`: random, never 0; this process puts it into its ring.
+  // `nonce` is random and never 0. This process puts it into its ring.
   RingProof(Instant now, std::uint64_t nonce)
       : nonce_(nonce), until_(now + kPatience), bell_at_(now) {}
 
@@ -52,15 +52,15 @@ class RingProof {
     if (standing_ == Standing::open) standing_ = Standing::refused;
   }
 
-  // Returns the nonce that this process must echo into its ring, until on_echoed(): one that was
-  // found in the peer's ring and named by the peer's bell.
+  // Returns the nonce that this process must echo into its ring, until on_echoed(). It is the nonce
+  // that was found in the peer's ring, if the peer's bell named the same one.
   std::optional<std::uint64_t> echo_due() const;
   void on_echoed() { echoed_ = *found_; }
-  // Returns true once this process has echoed the peer's nonce. From then on the peer's bells only
-  // wake.
+  // Returns true once this process has echoed the peer's nonce. Later bells of the peer only wake
+  // this process.
   bool gave() const { return echoed_.has_value(); }
 
-  // Returns true if a bell is due now, and notes it as rung. After kPatience the proof is refused.
+  // Returns true if a bell is due now, and takes it as rung. After kPatience refuses the proof.
   bool poll_bell(Instant now);
   Instant next_wake() const;
 

@@ -9,8 +9,8 @@
 namespace leeway::transport {
 namespace {
 
-// Returns the limits for the core, which are smaller, because sealing makes datagrams and trains
-// longer. The core need not sum bytes that the seal authenticates.
+// Returns the limits for the core. They are smaller, because sealing makes datagrams and trains
+// longer. The core need not compute checksums of bytes that the seal authenticates.
 TransportLimits sealed_limits(TransportLimits limits) {
   limits.datagram_bytes_max -= seal::kOverheadBytes;
   limits.train_datagrams_max = std::min(limits.train_datagrams_max, kTrainDatagramsMax);
@@ -21,7 +21,7 @@ TransportLimits sealed_limits(TransportLimits limits) {
   return limits;
 }
 
-// Returns the bytes of a train that is sealed for the receiver and again for the relay.
+// Returns the length of a train after it is sealed for the receiver and again for the relay.
 std::size_t relayed_bytes(const Train& train) {
   return seal::Associations::sealed_bytes(train) + datagrams_of(train) * seal::kRelayOverheadBytes;
 }
@@ -75,7 +75,7 @@ std::size_t SealedTransport::send(std::span<const Train> trains) {
   return count;
 }
 
-// Returns in how many trains a train leaves: two if sealing for a relay makes it too long for one.
+// Returns 2 if sealing for a relay makes the train too long, so that it leaves as two, else 1.
 std::size_t SealedTransport::slots_of(const Train& train, Rank relay) {
   return relay != kNoRank && relayed_bytes(train) > kTrainBytesMax ? 2 : 1;
 }
@@ -226,8 +226,8 @@ bool SealedTransport::open_from_anywhere(Instant now, Received& datagram) {
   return false;
 }
 
-// Handles a datagram that this process shall forward, or that a relay has forwarded to it. Returns
-// true if it is for the core.
+// Handles a datagram that came in a relay's envelope: this process must forward it, or a relay has
+// forwarded it to this process. Returns true if it is for the core.
 bool SealedTransport::open_relayed(Instant now, Received& datagram, const seal::RelayHead& head,
                                    const seal::Associations::Opened& outer) {
   if (head.kind == seal::RelayHead::Kind::onward) {
@@ -248,14 +248,14 @@ bool SealedTransport::open_relayed(Instant now, Received& datagram, const seal::
       roaming_.on_relayed_message(now, opened.from, outer.from, *message);
     return false;
   }
-  // A mark (ECN) before or behind the relay counts
+  // A congestion mark (ECN) counts, whether it was set before the relay or behind it
   const bool marked = head.ecn == Ecn::ce || datagram.ecn == Ecn::ce;
   datagram = {opened.from, opened.bytes, marked ? Ecn::ce : datagram.ecn};
   return true;
 }
 
-// Tells a peer the rate at which this process forwards for it, if share_for() names one: only after
-// some of the peer's datagrams were refused.
+// Sends the peer the rate at which this process forwards for it, if share_for() returns one. It
+// does so only after some of the peer's datagrams were refused.
 void SealedTransport::send_share(Instant now, Rank to) {
   const auto share = forwarding_.share_for(now, to);
   if (!share) return;

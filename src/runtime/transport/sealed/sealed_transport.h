@@ -1,17 +1,17 @@
 // Seals datagrams that leave by any transport, and opens those that arrive (src/security/seal).
 //
 // Sealing copies slices into trains of this class, so the caller's memory is never borrowed. The
-// inner transport may read these trains for a while. If it has no room for one, the train stays
+// inner transport may read these trains for a while. If it has no room for one, that train stays
 // here, counts as taken, and goes out with the next call.
 //
-// Peers are met one by one. Trains to a peer that was not met are lost and counted, and its
-// datagrams are refused. There is no multicast.
+// meet() adds peers one by one. Trains to a peer that was not met are lost and counted, and
+// datagrams from it are refused. There is no multicast.
 //
 // Keys change by messages between the sealing layers of two peers (seal/association.h), which leave
 // in receive() and wait().
 //
 // If the inner transport has addresses, a peer is known by its tag alone, and may move to another
-// address (seal/roaming.h); challenges and keep-alives leave in receive() and wait(). A peer that
+// address (seal/roaming.h). Challenges and keep-alives leave in receive() and wait(). A peer that
 // cannot be reached directly is reached through a relay, and this process is a relay for others
 // (seal/forwarding.h).
 #pragma once
@@ -42,8 +42,8 @@ class SealedTransport final : public DatagramTransport {
                   const seal::Rotation& rotation = {}, std::uint8_t lane = 0);
 
   // Sets the keys for datagrams to and from this peer from now on. Call it between send() and
-  // receive() calls. `name`: the number by which other processes know the peer, or 0 if they do
-  // not. `meeting`: see seal::Associations::meet().
+  // receive() calls. `name` is the number by which other processes know the peer, or 0 if they do
+  // not know it. seal::Associations::meet() says what `meeting` is.
   void meet(Rank slot, const seal::PairKeys& keys, const seal::CipherMaker& maker,
             std::uint64_t name = 0, const keys::Key& meeting = {});
   bool needs_keys(Rank slot, const keys::Key& meeting) const {
@@ -60,28 +60,28 @@ class SealedTransport final : public DatagramTransport {
   TransportCounters counters() const override;
   const Status& status() const override { return inner_->status(); }
 
-  // Says whether operations are open, because peers then get keep-alives more often.
+  // Says whether operations are open. While they are, peers get keep-alives more often.
   void set_busy(bool busy) {
     if (where_ != nullptr) roaming_.set_busy(clock_(), busy);
   }
-  // Returns a peer whose traffic has moved to another address or relay since it was last returned,
-  // or nullopt if there is none.
+  // Returns a peer whose traffic has moved to another address or relay since an earlier call
+  // returned that peer, or nullopt if there is none.
   std::optional<seal::Roaming::Move> poll_move();
   // Returns the relay through which datagrams go to the peer, or kNoRank if they go straight to its
   // address.
   Rank relay_of(Rank slot) const {
     return where_ != nullptr && roaming_.knows(slot) ? roaming_.via(slot) : kNoRank;
   }
-  // Sets the rate in bits per second at which this process may send; 0 while it is unknown. A share
-  // of it is for datagrams that are forwarded for other processes.
+  // Sets the rate in bits per second at which this process may send, or 0 while the rate is
+  // unknown. A share of the rate is for datagrams that are forwarded for other processes.
   void set_uplink(double bits_per_second) { forwarding_.set_uplink(bits_per_second); }
-  // Bytes that were forwarded for others since the last call.
+  // Returns the bytes that were forwarded for others since the last call.
   std::uint64_t take_forwarded() {
     const std::uint64_t all = forwarding_.counters().bytes;
     return all - std::exchange(forwarded_, all);
   }
   const seal::Forwarding::Counters& forwarded() const { return forwarding_.counters(); }
-  // Returns the next relay that has told a new rate at which it forwards for this process, or
+  // Returns the next relay that has announced a new rate at which it forwards for this process, or
   // nullopt if there is none.
   std::optional<seal::RelayShares::Change> poll_share() { return shares_.poll(); }
   const seal::RelayShares& shares() const { return shares_; }
@@ -92,7 +92,7 @@ class SealedTransport final : public DatagramTransport {
   std::vector<std::pair<std::string, std::uint64_t>> named_seal_counters() const;
 
  private:
-  // Most sealed trains that the inner transport has not taken, or still reads.
+  // Limit on the sealed trains that the inner transport has not taken, or still reads.
   static constexpr std::size_t kSlots = 16;
 
   struct SealedTrain {

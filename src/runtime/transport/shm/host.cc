@@ -7,7 +7,7 @@
 namespace leeway::transport {
 namespace {
 
-// Returns -1 if the character is no hexadecimal digit.
+// Returns the value of a hexadecimal digit, or -1 if the character is none.
 int digit_of(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;

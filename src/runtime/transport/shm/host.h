@@ -1,6 +1,6 @@
 // Two processes may share memory only if they run as the same user on the same boot of one kernel.
-// Containers of a host have one kernel, but perhaps different files. Only a trial tells
-// (transport/mixed/ring_proof.h).
+// Containers of a host have one kernel, but perhaps different files. So whether two processes do
+// share memory is found by a trial (transport/mixed/ring_proof.h).
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ struct Host {
   std::uint32_t user = 0;            // effective user id
 };
 
-// Returns kUnsupported if the kernel does not tell its identity.
+// Reads the identity of this host. Returns kUnsupported if the kernel does not give it.
 Result<Host> this_host(const char* boot_id_file = "/proc/sys/kernel/random/boot_id");
 
 }  // namespace leeway::transport

@@ -32,8 +32,8 @@ Status failed(StatusCode code, const std::string& folder, const char* what, int 
                        std::strerror(error), descriptor_hint(error));
 }
 
-// Reserves the file's pages. If a signal interrupts the call, nothing was reserved, so it tries
-// again.
+// Reserves the file's pages. Tries again if a signal interrupts the call, because nothing was
+// reserved then.
 int reserve(int handle, std::size_t bytes) {
   // Beyond this limit the kernel would end the process by SIGXFSZ.
   rlimit limit{};
@@ -167,7 +167,7 @@ Result<MemoryFile> MemoryFile::open(const std::string& folder, const std::string
     return Status::error(StatusCode::kUnavailable, "shared memory in %s: not complete yet",
                          folder.c_str());
   }
-  // posix_fallocate() takes all pages before it sets the size, so a file with fewer pages is not
+  // posix_fallocate() reserves all pages before it sets the size, so a file with fewer pages is not
   // ours
   if (!S_ISREG(facts.st_mode) || facts.st_size < 0 || facts.st_blocks * 512 < facts.st_size ||
       facts.st_uid != ::geteuid() || (facts.st_mode & (S_IRWXG | S_IRWXO)) != 0) {

@@ -1,5 +1,6 @@
 // A file in memory that processes of one user map. Only its owner may use it (mode 0600). All its
-// pages are reserved at creation, so a full file system is an error then, and never a SIGBUS later.
+// pages are reserved at creation. So a full file system is an error there, and never a SIGBUS
+// later.
 #pragma once
 
 #include <cstddef>
@@ -71,7 +72,8 @@ class MemoryFile {
   Result<Mapping> map(std::size_t writable_from, std::size_t writable_bytes) const;
   Result<Mapping> map_to_read() const { return map(0, 0); }
 
-  // Maps a part of the file, for reading and writing, over addresses that are mapped already.
+  // Maps `bytes` bytes of the file, beginning at `from`, for reading and writing. The mapping
+  // replaces what was mapped at `place`.
   Status map_over(std::byte* place, std::size_t from, std::size_t bytes) const;
 
  private:

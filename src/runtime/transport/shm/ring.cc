@@ -11,7 +11,7 @@ namespace leeway::transport {
 namespace {
 
 // Copies bytes that the peer can change into memory of our own, exactly once. The fence keeps the
-// compiler from reading them again later.
+// compiler from reading the shared bytes again later.
 template <typename T>
 T copied_out(const std::byte* from) {
   T value;
@@ -40,7 +40,7 @@ bool RingWriter::put(RecordKind kind, std::uint64_t nonce) {
   return true;
 }
 
-// Writes the record's head and returns where its bytes go, or null if there is no room.
+// Writes the record's head. Returns where the record's bytes go, or null if there is no room.
 std::byte* RingWriter::place_for(const RecordHead& head) {
   const std::size_t bytes = record_bytes(head.bytes);
   if (!has_room(bytes)) return nullptr;
@@ -59,8 +59,8 @@ bool RingWriter::has_room(std::size_t bytes) {
 
 void RingWriter::look_at_reader() {
   const std::uint64_t said = memory_.head->released.load(std::memory_order_acquire);
-  // A reader never moves its position back, or beyond the records that it was shown. So this ring
-  // is broken.
+  // A correct reader never moves its position back, or beyond the records that it was shown. So
+  // here the ring is broken.
   if (said - released_ > shown_ - released_) {
     broken_ = true;
     return;
@@ -68,8 +68,9 @@ void RingWriter::look_at_reader() {
   released_ = said;
 }
 
-// The writer shows records, then asks reader_sleep(). A reader first says that it sleeps, then
-// looks for records. With fences between these steps at least one of the two sees the other.
+// The writer first shows records, then asks reader_sleep(). A reader first says that it sleeps,
+// then looks for records. With fences between these steps at least one side sees what the other
+// did.
 void RingWriter::publish() {
   if (shown_ == written_) return;
   memory_.head->written.store(written_, std::memory_order_release);
@@ -102,8 +103,8 @@ void RingWriter::end_waiting() {
 
 std::size_t RingReader::read(Rank from, std::span<Received> out, std::byte* copies) {
   if (broken_ || out.empty()) return 0;
-  // Reads the position only once, so that a writer that moves it all the time does not keep us
-  // here.
+  // Reads the writer's position only once. Otherwise a writer that keeps moving it could hold this
+  // loop here for ever.
   const std::uint64_t written = memory_.head->written.load(std::memory_order_acquire);
   if (written - read_ > memory_.bytes || written % kRecordGrain != 0) {
     break_off();
@@ -115,8 +116,8 @@ std::size_t RingReader::read(Rank from, std::span<Received> out, std::byte* copi
   return filled;
 }
 
-// Takes the head of the next record. Returns false if the head breaks the ring. Takes a nonce at
-// once, but leaves a train to cut().
+// Reads the head of the next record. Returns false if the head breaks the ring. Takes a nonce out
+// at once, but leaves a train to cut().
 bool RingReader::open_record(std::uint64_t written) {
   std::byte* const record = memory_.data + (read_ & (memory_.bytes - 1));
   const auto head = copied_out<RecordHead>(record);
@@ -162,7 +163,7 @@ std::size_t RingReader::cut(Rank from, std::span<Received> out, std::byte* copie
   return filled;
 }
 
-// Keeps a train of which only some datagrams were handed out.
+// Does not give back a train while read() has handed out only some of its datagrams.
 bool RingReader::release() {
   const std::uint64_t done = train_ == nullptr ? read_ : read_ - record_bytes(train_bytes_);
   if (broken_ || done == released_) return false;

@@ -1,9 +1,9 @@
 // A ring of trains in memory that two processes share: one process writes, the other reads.
 //
 // The peer may write anything into this memory at any time. So each side keeps its own position in
-// memory of its own, and checks the peer's position and the heads of records only after it has
+// memory of its own. It checks the peer's position and the heads of records only after it has
 // copied them. A ring that breaks a rule is broken for good: neither read nor written any more.
-// There are no locks, so a peer that dies only leaves a ring that nobody moves.
+// There are no locks, so a peer that dies only leaves a ring that stands still.
 //
 // WIRE 11 has the layout. Nothing here allocates, sleeps or calls the system.
 #pragma once
@@ -23,10 +23,10 @@ namespace leeway::transport {
 // The shared positions of one ring. Writer and reader each have a pair of cache lines to
 // themselves, since processors fetch lines in pairs.
 struct RingHead {
-  // Count of all bytes ever written and shown to the reader.
+  // Number of bytes that were ever written and shown to the reader.
   alignas(128) std::atomic<std::uint64_t> written;
   std::atomic<std::uint32_t> writer_waits;  // odd while the writer waits for room
-  // Count of all bytes that the reader gave back, for the writer to use again.
+  // Number of bytes that the reader has ever given back, for the writer to use again.
   alignas(128) std::atomic<std::uint64_t> released;
   std::atomic<std::uint32_t> reader_sleeps;  // odd while the reader sleeps
 };
@@ -41,7 +41,7 @@ struct RingMemory {
   std::size_t bytes = 0;  // always a power of two
 };
 
-// Kind of a record. The numbers are far apart, so that a stray write is not taken for another kind.
+// Kind of a record. The numbers are far apart, so that a stray write does not make another kind.
 enum class RecordKind : std::uint32_t {
   train = 0x6E617274,      // datagrams
   challenge = 0x6C616863,  // a nonce of the writer
@@ -63,7 +63,7 @@ constexpr std::size_t record_bytes(std::size_t bytes) {
   return (sizeof(RecordHead) + bytes + kRecordGrain - 1) / kRecordGrain * kRecordGrain;
 }
 
-// Least size of a ring: the longest train fits twice, so writer and reader need not take turns.
+// Least size of a ring. The longest train fits twice, so writer and reader need not take turns.
 inline constexpr std::size_t kRingBytesMin = std::size_t{128} * 1024;
 static_assert(2 * record_bytes(kTrainBytesMax) <= kRingBytesMin);
 inline constexpr std::size_t kRingBytesMax = std::size_t{1} << 30;
@@ -81,17 +81,17 @@ class RingWriter {
   // reader that sleeps.
   void publish();
 
-  // Returns the number of the reader's sleep, or 0 while it is awake. Each sleep has another
-  // number.
+  // Returns the number of the reader's current sleep, or 0 while the reader is awake. Each sleep
+  // has another number.
   std::uint32_t reader_sleep() const;
-  // Returns true if the reader has not released all that it was shown.
+  // Returns true if the reader has not given back all records that it was shown.
   bool unread();
 
-  // Call these before and after waiting for room of `bytes` bytes. begin_waiting() returns false if
-  // there is room already.
+  // Call these before and after waiting for room for a train of `bytes` bytes. begin_waiting()
+  // returns false if there is room already, or if the ring is broken.
   bool begin_waiting(std::size_t bytes);
   void end_waiting();
-  // Returns the reader's position as last seen: a number that grows while the reader lives.
+  // Returns the reader's position as last seen. It grows while the reader works on the ring.
   std::uint64_t released() const { return released_; }
 
   bool broken() const { return broken_; }
@@ -121,22 +121,23 @@ class RingReader {
   RingReader(const RingMemory& memory, std::size_t datagram_bytes_max)
       : memory_(memory), datagram_bytes_max_(datagram_bytes_max) {}
 
-  // Fills `out` with datagrams of `from`, in place; returns how many. `copies`: room for copies of
-  // short ones, kCopiedBytesMax for each element of `out`. Lent datagrams stay until release().
+  // Fills `out` with datagrams of `from` and returns how many. Short ones are copied to `copies`,
+  // which has kCopiedBytesMax bytes for each element of `out`. Others are lent until release().
   std::size_t read(Rank from, std::span<Received> out, std::byte* copies);
   // Gives back all that read() has lent. Returns true if there was anything.
   bool release();
 
-  // Returns the number of the writer's wait for room, or 0 if it does not wait. Call it after
-  // release().
+  // Returns the number of the writer's current wait for room, or 0 if the writer does not wait.
+  // Call it after release().
   std::uint32_t writer_wait() const;
 
-  // The latest nonces that read() found. Each is returned once.
+  // These return the latest nonces that read() found. Each nonce is returned once.
   bool has_nonce() const { return challenge_ || echo_; }
   std::optional<std::uint64_t> take_challenge() { return std::exchange(challenge_, std::nullopt); }
   std::optional<std::uint64_t> take_echo() { return std::exchange(echo_, std::nullopt); }
 
-  // Call these before and after sleeping. begin_sleep() returns false if something is here already.
+  // Call these before and after sleeping. begin_sleep() returns false if there is something to
+  // read.
   bool begin_sleep();
   void end_sleep();
   bool unread() const;

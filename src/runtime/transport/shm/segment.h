@@ -40,7 +40,7 @@ class Segment {
   std::size_t ring_bytes_ = 0;
 };
 
-// Checks that the folder's files are memory that this process may use. Errors as of create().
+// Checks that the folder's files are memory that this process may use. Has the errors of create().
 Status check_shared_memory(const std::string& folder);
 
 }  // namespace leeway::transport

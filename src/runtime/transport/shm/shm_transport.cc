@@ -9,10 +9,10 @@
 namespace leeway::transport {
 namespace {
 
-// Most datagrams that one receive() lends. Short ones are copies, so there is memory for this many.
+// One receive() lends at most this many datagrams, and has memory to copy as many short ones.
 constexpr std::size_t kLentMax = 64;
 
-// Longest sleep of wait(), because nobody wakes this process.
+// Longest sleep of wait(). It is short, because no peer can wake this process.
 constexpr Duration kNap = std::chrono::microseconds(100);
 
 }  // namespace
@@ -111,7 +111,7 @@ bool ShmTransport::is_stalled(Peer& peer) {
   return now - peer.stalled_since >= kStall;
 }
 
-// Shows the reader the records that were put. If it sleeps, it is rung, once for each sleep.
+// Shows the reader the records that were put. Orders a bell for each sleep of the reader.
 void ShmTransport::show(Peer& peer) {
   peer.writer.publish();
   const std::uint32_t sleep = peer.writer.reader_sleep();
@@ -123,7 +123,7 @@ void ShmTransport::show(Peer& peer) {
   call(peer);
 }
 
-// Rings sleeping peers again if records still wait for them, because the first bell may be lost.
+// Orders another bell for sleeping peers that have not read: the first bell may be lost.
 void ShmTransport::ring_again(Instant now) {
   ring_again_ = Instant::infinite_future();
   for (Peer* const peer : peers_) {
@@ -162,7 +162,7 @@ void ShmTransport::give_back() {
   lent_.clear();
 }
 
-// Peers take turns to be first, so that a peer that fills every call does not starve the others.
+// Each call begins with another peer, so that a peer that fills calls does not starve the others.
 std::size_t ShmTransport::receive(std::span<Received> out) {
   give_back();
   if (ring_again_ != Instant::infinite_future()) [[unlikely]] {
@@ -207,8 +207,8 @@ bool ShmTransport::begin_sleep() {
   return may;
 }
 
-// Returns false, once, if send() can take the train that it had no room for: there is room now, or
-// the reader stalled and the train will be dropped.
+// Returns false if send() should be tried again with the train that it had no room for. There is
+// room now, or the reader stalled and the train will be dropped. Further calls return true.
 bool ShmTransport::may_wait_for_room(Peer& peer, Instant now) {
   if (peer.blocked_bytes == 0) return true;
   if (now - peer.stalled_since < kStall && peer.writer.begin_waiting(peer.blocked_bytes))

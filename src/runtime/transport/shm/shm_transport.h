@@ -5,8 +5,8 @@
 // to a reader that does not move for kStall are lost, as in a network, so that a stopped or killed
 // process does not hold up other peers.
 //
-// This transport cannot wake a process, so wait() only naps. A transport that can reach the peers
-// otherwise (transport/mixed) calls begin_sleep(), sleeps itself, and rings the peers that
+// This transport cannot wake a process, so wait() only naps. A transport that has another way to
+// the peers (transport/mixed) calls begin_sleep(), sleeps itself, and rings the peers that
 // poll_bell() names.
 #pragma once
 
@@ -46,8 +46,8 @@ class ShmTransport final : public DatagramTransport {
   static Result<std::unique_ptr<ShmTransport>> open(ClockFunction clock,
                                                     std::size_t datagram_bytes_max);
 
-  // Reaches the peer through the segment from now on. `creator`: whether this process created it.
-  // Call it once for each peer.
+  // Reaches the peer through the segment from now on. `creator` is true if this process created the
+  // segment. Call it once for each peer.
   void attach(Rank peer, Segment segment, bool creator);
   // Returns true if the peer is attached and its rings are not broken, so that it can be sent to.
   bool reaches(Rank peer) const {
@@ -55,15 +55,15 @@ class ShmTransport final : public DatagramTransport {
   }
 
   // Nonces for the proof that two processes share their rings (transport/mixed/ring_proof.h).
-  // put_nonce() returns false if the ring is full, or there is none.
+  // put_nonce() returns false if the ring is full, or if there is no ring.
   bool put_nonce(Rank to, RecordKind kind, std::uint64_t nonce);
   // Returns true if receive() found nonces since the last call.
   bool nonces_seen() { return std::exchange(nonces_seen_, false); }
   std::optional<std::uint64_t> take_challenge(Rank from);
   std::optional<std::uint64_t> take_echo(Rank from);
 
-  // Returns a peer that must be rung: it sleeps though records wait for it, or waits for room that
-  // it has now.
+  // Returns a peer that must be rung: it sleeps although records wait for it, or it waits for room
+  // and this process has given some back.
   std::optional<Rank> poll_bell();
   // Returns false if this process must not sleep, because something has come or send() has room
   // again. Otherwise end_sleep() must follow, at next_wake() at the latest.
@@ -94,12 +94,12 @@ class ShmTransport final : public DatagramTransport {
     RingWriter writer;
     RingReader reader;
     bool counted_broken = false;
-    // Bytes that send() had no room for, or 0
+    // Length of the train that send() had no room for, or 0 if there is none
     std::size_t blocked_bytes = 0;
-    // The reader's position since its ring is full, and since when it has been there
+    // The position at which the reader stands while its ring is full, and since when
     std::uint64_t stalled_at = 0;
     Instant stalled_since = Instant::infinite_future();
-    // The peer's sleep and wait for which it was rung last (by number), and when to ring again
+    // Numbers of the peer's sleep and wait for which it was rung last, and when to ring again
     std::uint32_t rung_sleep = 0;
     std::uint32_t rung_wait = 0;
     Instant ring_again = Instant::infinite_future();

@@ -15,7 +15,7 @@
 namespace leeway::transport {
 namespace {
 
-// Takes back libucs's handlers of these signals. libucs installs them when it is loaded, before
+// Removes libucs's handlers of these signals. libucs installs them when it is loaded, before
 // main(), to print a backtrace. But a program that links Leeway may have a debugger, sanitizer or
 // crash reporter. This runs after libucs's own constructor, because this library depends on libucs.
 [[gnu::constructor]] void restore_signal_handlers() {

@@ -15,10 +15,10 @@ namespace leeway::transport {
 
 struct UcxSetting {
   // The name for ucp_config_modify(), which accepts all names, even those without effect. Up to UCX
-  // 1.13 it has no device's prefix, and MM_ stands for all shared memory.
+  // 1.13 the name must not have a device's prefix, and MM_ stands for all shared memory.
   const char* name;
   const char* value;
-  // If the environment has a UCX_ variable whose name ends in this, the user's value wins.
+  // If the environment has a UCX_ variable whose name ends in this, the value there wins.
   const char* variable = name;
 };
 
@@ -39,7 +39,7 @@ class UcxQuiet {
   UcxQuiet& operator=(const UcxQuiet&) = delete;
 };
 
-// Returns a status with what failed, UCX's name for it, and UCX's last message on this thread.
+// Returns a status that says what failed, UCX's text for it, and UCX's last message on this thread.
 Status ucx_error(StatusCode code, ucs_status_t status, const char* what);
 
 }  // namespace leeway::transport

@@ -7,10 +7,10 @@
 
 namespace leeway::transport {
 
-// The id of Leeway's active messages. Its workers take no others.
+// The id of Leeway's active messages. Leeway's workers accept no other id.
 inline constexpr unsigned kUcxMessageId = 0;
 
-// Sent in the host's byte order, because UCX connects only hosts with the same one.
+// Sent in the host's byte order, because UCX connects only hosts with the same byte order.
 struct UcxMark {
   std::uint64_t group = 0;  // a digest of all ranks' addresses: strangers do not know it
   std::uint32_t from = kNoRank;

@@ -14,8 +14,8 @@ Status UcxReceiver::open(ucp_worker_h worker, std::size_t datagram_bytes_max) {
   handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
                        UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
   handler.id = kUcxMessageId;
-  // Messages stay in UCX's memory until Leeway gives them back. If a device cannot leave one there,
-  // UCX copies it.
+  // Messages stay in UCX's memory until Leeway gives them back. UCX copies a message if the device
+  // cannot leave it where it is.
   handler.flags = UCP_AM_FLAG_WHOLE_MSG | UCP_AM_FLAG_PERSISTENT_DATA;
   handler.cb = on_message;
   handler.arg = this;
@@ -30,7 +30,7 @@ ucs_status_t UcxReceiver::on_message(void* self, const void* header, std::size_t
   return static_cast<UcxReceiver*>(self)->take(header, header_bytes, data, bytes, param->recv_attr);
 }
 
-// Returns UCS_OK if UCX may free the message, or UCS_INPROGRESS to keep it.
+// Handles one message. Returns UCS_OK if UCX may free it, or UCS_INPROGRESS if UCX must keep it.
 ucs_status_t UcxReceiver::take(const void* header, std::size_t header_bytes, void* data,
                                std::size_t bytes, std::uint64_t attributes) {
   UcxMark mark;

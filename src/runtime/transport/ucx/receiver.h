@@ -1,4 +1,4 @@
-// Active messages that arrived, lent to the caller where UCX put them.
+// Receives active messages and lends them to the caller where UCX put them.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -15,14 +15,14 @@ namespace leeway::transport {
 
 class UcxReceiver {
  public:
-  // Counts its work in `counters`.
+  // The receiver adds what it receives and drops to `counters`.
   explicit UcxReceiver(TransportCounters& counters) : counters_(counters), held_(kHeldMax) {}
   UcxReceiver(const UcxReceiver&) = delete;
   UcxReceiver& operator=(const UcxReceiver&) = delete;
 
-  // Takes the messages of `worker` from now on.
+  // Receives the messages of `worker` from now on.
   Status open(ucp_worker_h worker, std::size_t datagram_bytes_max);
-  // Only messages with this `group` and from ranks below `size` are taken.
+  // From now on accepts only messages with this `group` from ranks below `size`.
   void expect(std::uint64_t group, std::size_t size) {
     group_ = group;
     size_ = size;
@@ -43,8 +43,8 @@ class UcxReceiver {
     std::uint32_t bytes;
     Rank from;
   };
-  // Most messages that are held. Beyond half of them progress() does nothing; the other half is for
-  // those that arrive while a send lets UCX work, at most a few dozen each time.
+  // Limit on the messages held. progress() does nothing while half as many are held. The other half
+  // is for messages that arrive while a send lets UCX work, at most a few dozen each time.
   static constexpr std::size_t kHeldMax = 4096;
   static constexpr std::size_t kHeldEnough = kHeldMax / 2;
 
@@ -61,7 +61,7 @@ class UcxReceiver {
   std::uint64_t group_ = 0;
   std::size_t size_ = 0;
   std::vector<Held> held_;
-  // Counts of messages that were ever given back to UCX, lent to the caller, and arrived.
+  // Numbers of messages that were ever given back to UCX, lent to the caller, and received.
   std::uint64_t released_ = 0;
   std::uint64_t lent_ = 0;
   std::uint64_t arrived_ = 0;

@@ -1,5 +1,5 @@
-// Parses the reports that UCX prints about itself for people, because up to UCX 1.13 its API tells
-// nothing else about devices and lanes.
+// Parses the reports that UCX prints about itself for people. Up to UCX 1.13 there is no other way
+// to learn which devices and lanes it uses.
 #pragma once
 
 #include <ucp/api/ucp.h>

@@ -47,8 +47,8 @@ Status UcxSender::connect(ucp_worker_h worker, std::span<const ByteSpan> address
     params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLER |
                         UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
     params.address = reinterpret_cast<const ucp_address_t*>(addresses[rank].data());
-    // UCX's handling of dead peers would rule out shared memory. Without it, kSlotsPerPeer limits
-    // what a dead peer costs, and the protocol's deadline finds the peer.
+    // UCX's own handling of dead peers would rule out shared memory, so it is off. kSlotsPerPeer
+    // limits what a dead peer costs, and the protocol's deadline finds the peer.
     params.err_mode = UCP_ERR_HANDLING_MODE_NONE;
     params.err_handler = {on_failure, nullptr};
     ucp_ep_h endpoint = nullptr;
@@ -88,7 +88,7 @@ bool UcxSender::room() {
   return outstanding_ + kTrainDatagramsMax <= kSlots;
 }
 
-// Returns false if the datagram is lost.
+// Sends one datagram of a train. Returns false if the datagram is lost.
 bool UcxSender::send_one(Rank to, SliceCursor start, std::size_t bytes) {
   if (waiting_[to] >= kSlotsPerPeer) return false;
   Slot& slot = *free_;
@@ -138,7 +138,7 @@ void UcxSender::free_slot(Slot& slot) {
   free_ = &slot;
 }
 
-// Does nothing, but without a handler some devices end the process. UCX refuses later datagrams to
+// Does nothing. But without a handler some devices end the process. UCX refuses later datagrams to
 // the failed endpoint, so they count as lost.
 void UcxSender::on_failure(void*, ucp_ep_h, ucs_status_t) {}
 

@@ -2,7 +2,7 @@
 // memory.
 //
 // If the device is full, UCX gathers later. The datagram is then copied aside, so trains are never
-// borrowed; else a peer that stopped taking messages would keep the caller's memory for ever.
+// borrowed. Otherwise a peer that stopped taking messages would keep the caller's memory for ever.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -22,8 +22,8 @@ namespace leeway::transport {
 
 class UcxSender {
  public:
-  // Counts its work in `counters`. `receiver` has the same worker, because one progress call of UCX
-  // sends and receives.
+  // Counts its work in `counters`. `receiver` must have the same worker, because one progress call
+  // of UCX sends and receives.
   UcxSender(UcxReceiver& receiver, TransportCounters& counters)
       : receiver_(receiver), counters_(counters), slots_(kSlots) {}
   ~UcxSender();
@@ -31,7 +31,7 @@ class UcxSender {
   UcxSender& operator=(const UcxSender&) = delete;
 
   Status open(std::size_t datagram_bytes_max);
-  // `addresses` are by rank and of UCX's own version here; this rank is `self`.
+  // Connects to all ranks. `addresses` holds UCX's own addresses, by rank; `self` is this rank.
   Status connect(ucp_worker_h worker, std::span<const ByteSpan> addresses, Rank self,
                  std::uint64_t group);
 
@@ -54,8 +54,8 @@ class UcxSender {
     Slot* next_free = nullptr;
     Rank to = kNoRank;
   };
-  // Most datagrams that wait, for all peers and for one. Credits allow one window of datagrams in
-  // flight to a peer, so a peer with more waiting here has stopped, and further ones are lost.
+  // Limits on the datagrams that wait, for all peers and for one peer. Credits allow one window in
+  // flight to a peer. So a peer with more waiting here has stopped, and further datagrams are lost.
   static constexpr std::size_t kSlots = 1024;
   static constexpr std::size_t kSlotsPerPeer = 256;
   // Datagrams of at most this size are sent from a copy in one piece, because UCX then sends them
@@ -80,8 +80,8 @@ class UcxSender {
   std::size_t datagram_bytes_max_ = 0;
   UcxMark mark_;
   ucp_datatype_t gathered_ = 0;
-  // Prepared once, because clearing one for every datagram took 5 % of the processor time of a 16
-  // MiB all-reduce.
+  // Prepared once. To clear one for every datagram took 5 % of the processor time of a 16 MiB
+  // all-reduce.
   ucp_request_param_t contiguous_{};
   ucp_request_param_t gathering_{};
   std::vector<ucp_ep_h> endpoints_;     // by rank

@@ -14,10 +14,10 @@
 namespace leeway::transport {
 namespace {
 
-// Bytes that all senders together may have in flight to a rank; nothing is dropped unless the rank
-// stops. This is half of what its queue of 64 messages in shared memory holds. An all-reduce of 16
-// MiB between 8 ranks takes 39.2 ms with half a MiB, 33.5 ms with one, 35.7 ms with two (4 ranks:
-// 14.4, 14.0, 13.9).
+// All senders together may have this many bytes in flight to a rank. Nothing is dropped unless the
+// rank stops. This is half of what a rank's queue of 64 messages in shared memory holds. An
+// all-reduce of 16 MiB between 8 ranks takes 39.2 ms with half a MiB here, 33.5 ms with one, 35.7
+// ms with two (4 ranks: 14.4, 14.0, 13.9).
 constexpr std::size_t kReceiveBytes = 1u << 20;
 
 // Pause before asking UCX again when it has nothing to do and cannot sleep.
@@ -97,13 +97,13 @@ void UcxTransport::wait(Duration timeout) {
   if (armed == UCS_OK) {
     waiter_.wait(std::min(timeout, kSleepMax), /*also_writable=*/false);
   } else if (!receiver_.progress()) {
-    // Sends wait for room at a peer. Shared memory does not announce it, so look again soon.
+    // Sends wait for room at a peer. Shared memory does not announce room, so look again soon.
     std::this_thread::sleep_for(std::min(timeout, kNap));
   }
 }
 
-// Returns true unless TCP connects this rank to another. Memory and reliable connections check what
-// they carry (ECC, ICRC), but TCP's 16-bit checksum does not suffice for gigabytes.
+// Returns true unless TCP connects this rank to some peer. Memory and reliable connections check
+// what they carry (ECC, ICRC), but TCP's 16-bit checksum does not suffice for gigabytes.
 bool UcxTransport::keeps_intact(Rank self) const {
   const auto is_tcp = [](const std::string& lane) { return lane.starts_with("tcp/"); };
   for (Rank peer = 0; peer < sender_.endpoints().size(); ++peer) {

@@ -31,15 +31,15 @@ struct UcxOptions {
 
 class UcxTransport final : public DatagramTransport {
  public:
-  // Longest local_address(). If a host's devices do not fit, the user names some in
-  // UCX_NET_DEVICES.
+  // Longest local_address(). If the addresses of a host's devices do not fit, the user names some
+  // devices in UCX_NET_DEVICES.
   static constexpr std::size_t kAddressBytesMax = 4096;
 
   static Result<std::unique_ptr<UcxTransport>> open(const UcxOptions& options);
 
   ~UcxTransport() override;
 
-  // Opaque: where peers reach this rank and which UCX it is.
+  // Returns an opaque address: where peers reach this rank, and which version of UCX it has.
   const std::vector<std::byte>& local_address() const { return local_; }
 
   // Call it before the first send(). `by_rank` has the local_address() of every rank, including

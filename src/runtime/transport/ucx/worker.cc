@@ -27,9 +27,10 @@ constexpr UcxSetting kSettings[] = {
     {"RCACHE_ENABLE", "n"},
     {"REG_METHODS", "direct"},
     {"IB_REG_METHODS", "direct"},
-    // A segment holds a datagram in one piece (a cache line more than a power of two, like UCX's
-    // own 8,256 bytes). UCX maps 64 segments at a time: 2 MiB. At 4 times UCX's size an all-reduce
-    // of 16 MiB between 4 ranks takes 0.80 of the time over shared memory, 0.72 over TCP.
+    // A segment of 32,832 bytes holds a datagram in one piece. (It is a cache line more than a
+    // power of two, like UCX's own 8,256 bytes.) UCX maps 64 segments at a time: 2 MiB. At 4 times
+    // UCX's size an all-reduce of 16 MiB between 4 ranks takes 0.80 of the time over shared memory,
+    // 0.72 over TCP.
     {"MM_SEG_SIZE", "32832", "SEG_SIZE"},
     {"MM_RX_BUFS_GROW", "64", "RX_BUFS_GROW"},
     {"TX_SEG_SIZE", "32768", "SEG_SIZE"},  // TCP's; its receive segments have 64 KiB
@@ -65,7 +66,7 @@ Status check_file_size() {
 }
 
 // Checks that kFreeMin more threads can start. UCX ends the process if its worker cannot start its
-// one thread. The others are for ranks of this user that start threads meanwhile.
+// one thread. The spare ones are for ranks of this user that start threads at the same time.
 Status check_threads() {
   constexpr int kFreeMin = 8;
   std::latch counted(1);
@@ -80,9 +81,9 @@ Status check_threads() {
   return status;
 }
 
-// Fits into segments of UCX's own size: 8,256 bytes for shared memory and reliable connections,
-// 8,192 for TCP, datagrams and self. Reliable connections keep thousands of segments in registered
-// memory, so larger ones would take too much.
+// Datagrams of this size fit into segments of UCX's own size: 8,256 bytes for shared memory and
+// reliable connections, 8,192 for TCP, datagrams and self. Reliable connections keep thousands of
+// segments in registered memory, so larger segments would take too much.
 constexpr std::size_t kUsualDatagramBytes = 8128;
 
 // Returns true if every transport that may carry messages between ranks has segments as in
@@ -102,7 +103,7 @@ bool segments_are_ours(const std::vector<std::string>& resources) {
 }  // namespace
 
 Status UcxWorker::open() {
-  // Keeps other workers from taking the descriptors and threads that were counted as free
+  // Keeps other workers from taking the descriptors and threads that the checks below find free.
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
   if (Status status = check_descriptors(); !status.ok()) return status;

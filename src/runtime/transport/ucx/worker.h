@@ -24,8 +24,8 @@ class UcxWorker {
   ucp_worker_h get() const { return worker_; }
   int event_descriptor() const { return event_; }
 
-  // Largest datagram that every device of this host takes in one piece. For more pieces UCX would
-  // allocate memory and copy them together.
+  // Largest datagram in bytes that every device of this host takes in one piece. For a datagram of
+  // several pieces UCX would allocate memory and copy the pieces together.
   std::size_t datagram_bytes_max() const { return datagram_bytes_max_; }
 
   // Returns the address that ucp_ep_create() of a peer needs.

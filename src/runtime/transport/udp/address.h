@@ -16,8 +16,8 @@ namespace leeway::transport {
 
 using UdpAddress = asio::ip::udp::endpoint;
 
-// Convert to and from NetworkAddress, the form for code without sockets. udp_address() returns
-// nullopt if a socket of `protocol` cannot send to the address.
+// Convert to and from NetworkAddress, which is the form for code without sockets. udp_address()
+// returns nullopt if a socket of `protocol` cannot send to the address.
 NetworkAddress network_address(const UdpAddress& address);
 NetworkAddress network_address(const sockaddr_storage& address);
 std::optional<UdpAddress> udp_address(const NetworkAddress& address, const asio::ip::udp& protocol);
@@ -28,10 +28,11 @@ inline bool is_own_address(const asio::ip::address& address) {
   return interface_with(address).ok();
 }
 
-// Bytes of IP and UDP headers in front of a payload, without options or extension headers.
+// Returns the bytes of IP and UDP headers in front of a payload, without options or extension
+// headers.
 std::size_t header_bytes(const asio::ip::address& address);
 
-// How loopback is treated: as a host's own memory, or as a network that somebody simulates on it.
+// Loopback is treated as a host's own memory, or as a network that somebody simulates on it.
 enum class Loopback : std::uint8_t { memory, network };
 
 // Returns the largest UDP payload that leaves `local` unfragmented: the MTU of the interface that

@@ -20,7 +20,7 @@ constexpr std::uint32_t kTagHighAt = 8 + 6;
 constexpr std::uint32_t kVersionBits = 0xF0;
 constexpr std::uint32_t kVersion = 0x50;
 
-// Enough for a table: /proc/net/snmp has 2 KiB, and snmp6 of one namespace 4 KiB.
+// Room for a table: /proc/net/snmp has 2 KiB, and snmp6 of one namespace 4 KiB.
 constexpr std::size_t kTableBytesMax = std::size_t{16} * 1024;
 
 using MemoryInfo = std::array<std::uint32_t, SK_MEMINFO_VARS>;
@@ -32,7 +32,7 @@ MemoryInfo memory_info_of(int socket) {
   return info;
 }
 
-// Takes the next word of a line. Returns an empty one at the line's end.
+// Removes the next word from `line` and returns it. Returns an empty word at the line's end.
 std::string_view take_word(std::string_view& line) {
   line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
   const std::string_view word = line.substr(0, line.find_first_of(" \t\n"));
@@ -101,12 +101,12 @@ ReceiveDrops::~ReceiveDrops() {
   if (table_ >= 0) ::close(table_);
 }
 
-// Reads the table of all sockets only after this socket dropped something. The kernel returns
-// memory late, up to a quarter of the buffer, so a queue of less than half of the buffer was never
-// full.
+// Reads the table of all sockets only after this socket dropped something. The kernel frees the
+// memory of read datagrams late, up to a quarter of the buffer. So if all datagrams together took
+// less than half of the buffer, the buffer was never full.
 ReceiveDrops::Counted ReceiveDrops::count(std::uint64_t backlog) {
   const MemoryInfo info = memory_info_of(socket_);
-  // The kernel's counter wraps at 32 bits
+  // The kernel's counter has 32 bits and wraps.
   const auto more =
       static_cast<std::uint32_t>(info[SK_MEMINFO_DROPS] - static_cast<std::uint32_t>(drops_seen_));
   if (more == 0) return counted_;

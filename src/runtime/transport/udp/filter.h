@@ -37,10 +37,10 @@ class ReceiveDrops {
   ReceiveDrops(const ReceiveDrops&) = delete;
   ReceiveDrops& operator=(const ReceiveDrops&) = delete;
 
-  // Returns all drops so far. `backlog`: an upper bound on the kernel memory of datagrams that were
-  // read since the last call without emptying the queue (UdpReceiver::take_backlog()). If these and
-  // the waiting datagrams take less than half of the buffer, it was never full, so new drops are
-  // the filter's.
+  // Returns all drops so far. `backlog` is an upper bound on the kernel memory of the datagrams
+  // that were read since the last call without emptying the queue (UdpReceiver::take_backlog()). If
+  // these and the waiting datagrams take less than half of the buffer, the buffer was never full.
+  // New drops are then the filter's.
   Counted count(std::uint64_t backlog);
 
   // Splits `drops` new drops at this socket. `overflows` says how often all sockets of the network

@@ -9,13 +9,13 @@
 
 namespace leeway::transport {
 
-// Most routers that a datagram may pass. This keeps it within an organisation; Leeway's groups, in
-// 239.192.0.0/14, go no further either (RFC 2365).
+// Limit on the routers that a multicast datagram may pass. It keeps the datagram within an
+// organisation. Leeway's groups, in 239.192.0.0/14, go no further either (RFC 2365).
 inline constexpr int kMulticastHops = 16;
 
-// Opens `hearing` at the group's address and port, shared with other ranks of this host, joins the
-// group on the interface that carries `local`, and makes `sending` send to groups through that
-// interface, to ranks of this host as well. Returns kInvalidArgument if `group` is no multicast
+// Opens `hearing` at the group's address and port, shared with other ranks of this host, and joins
+// the group on the interface that carries `local`. Makes `sending` send to groups through that
+// interface, also to ranks of this host. Returns kInvalidArgument if `group` is no multicast
 // address of `local`'s family, and kUnavailable if the system refuses. Errors name the group and
 // the address.
 Result<UdpSocketGrant> join_multicast_group(asio::ip::udp::socket& hearing,

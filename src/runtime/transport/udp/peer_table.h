@@ -22,7 +22,7 @@ class PeerTable {
   // differ, or if there are more than limits::kPeersMax ranks.
   Status assign(std::span<const UdpAddress> by_rank);
 
-  // Adds the next peer (`peer` is count()), or gives a known peer a further address from which it
+  // Adds a new peer, if `peer` is count(), or gives a known peer a further address from which it
   // sends. An address that another peer had becomes this peer's. Call it between send() and
   // receive() calls.
   Status meet(Rank peer, const UdpAddress& address);
@@ -44,8 +44,8 @@ class PeerTable {
 
  private:
   // An address without the fields that must not matter in a comparison (flow label, scope,
-  // padding). IPv4 is kept v4-mapped. Kept as words, because with the bytes of a NetworkAddress
-  // find() takes four times as long (64 peers).
+  // padding). IPv4 is v4-mapped. The address is kept in words, because with the bytes of a
+  // NetworkAddress find() takes four times as long (64 peers).
   struct Key {
     std::uint64_t high = 0;
     std::uint64_t low = 0;

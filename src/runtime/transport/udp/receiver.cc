@@ -17,13 +17,13 @@ constexpr std::size_t kCoalescedBuffers = 8;
 constexpr std::size_t kPlainBuffers = 64;
 constexpr std::size_t kCacheLine = 64;
 
-// Most batches of nothing but refused datagrams in one receive(), which then returns nothing, so
-// that a flood cannot keep the caller from its timers.
+// If this many batches contain nothing but refused datagrams, receive() returns nothing. So a flood
+// cannot keep the caller from its timers.
 constexpr int kRefusedBatchesMax = 4;
 
-// Bound on the memory that the kernel accounts for a message: its bytes, and a page for each
-// datagram. Datagrams of a coalesced message have at least 512 bytes, so their pages are at most 8
-// times the bytes.
+// The kernel accounts at most kMemoryOfMessage + kMemoryPerByte times the bytes for a message: its
+// bytes, and a page for each datagram. Datagrams of a coalesced message have at least 512 bytes, so
+// their pages take at most 8 times the bytes.
 constexpr std::uint64_t kMemoryOfMessage = 4096;
 constexpr std::uint64_t kMemoryPerByte = 9;
 
@@ -31,7 +31,7 @@ constexpr std::size_t round_up(std::size_t bytes) {
   return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
 }
 
-// The kernel's notes about a message. Without a segment size the message is one datagram. All
+// The kernel's notes about a message. A message without a segment size is one datagram. All
 // datagrams of a coalesced message have the same ECN mark.
 struct Notes {
   std::size_t segment = 0;
@@ -138,7 +138,8 @@ std::size_t UdpReceiver::hand_out(std::span<Received> out) {
   return filled;
 }
 
-// Reads a new message's notes and sender. Returns false if its datagrams are refused.
+// Reads the notes and the sender of a new message. Returns false if the message's datagrams are
+// refused.
 bool UdpReceiver::open_message() {
   const mmsghdr& message = messages_[current_];
   const Notes notes = notes_of(message);

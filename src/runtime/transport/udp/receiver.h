@@ -30,7 +30,7 @@ class UdpReceiver {
               TransportCounters& counters, ReceiveCall receive_call = &::recvmmsg,
               Rank own = kNoRank);
 
-  // From now on hands out datagrams of unknown addresses, too, as from kNoRank.
+  // From now on also hands out datagrams from unknown addresses, with kNoRank as their sender.
   void show_strangers() { shows_strangers_ = true; }
   // Returns the address that a datagram of the latest receive() call came from.
   const sockaddr_storage& source_of(const Received& received) const {
@@ -47,8 +47,9 @@ class UdpReceiver {
   // Returns true if the arena has datagrams that the last receive() had no room for.
   bool pending() const { return current_ < arrived_; }
 
-  // Returns an upper bound on the kernel memory of the socket's queue since the last call: the sum
-  // over batches that were read without finding the queue empty.
+  // Returns an upper bound on the kernel memory that the socket's queue has taken since the last
+  // call. It is a sum over the batches that were read one after another without finding the queue
+  // empty.
   std::uint64_t take_backlog();
 
  private:
@@ -77,7 +78,7 @@ class UdpReceiver {
   std::vector<sockaddr_storage> names_;
   std::vector<Control> controls_;
 
-  // The message from which datagrams are being taken, and the position in it.
+  // The message from which datagrams are being handed out, and the position in it.
   std::size_t arrived_ = 0;
   std::size_t current_ = 0;
   bool open_ = false;

@@ -13,7 +13,8 @@
 namespace leeway::transport {
 namespace {
 
-// Most trains in one system call, whose own cost is little next to 16 trains of up to 64 KiB.
+// Limit on the trains in one system call. The call's own cost is small beside 16 trains of up to 64
+// KiB.
 constexpr std::size_t kTrainsPerCall = 16;
 
 iovec piece(const std::byte* data, std::size_t bytes) {
@@ -87,10 +88,9 @@ std::size_t UdpSender::send_segmented(std::span<const Train> trains) {
   return static_cast<std::size_t>(sent);
 }
 
-// A device or a route that cannot segment refuses only when a train is sent, with the same error as
-// for datagrams that are too long. To find out which it is, the datagrams are sent one by one. If
-// they go out, the route cannot segment, so trains to this peer alone go datagram by datagram from
-// now on.
+// A device or a route that cannot segment refuses a train only when it is sent, with the same error
+// as for datagrams that are too long. So the datagrams of the train are sent one by one. If they go
+// out, the route cannot segment. From then on trains to this peer alone go datagram by datagram.
 std::size_t UdpSender::send_refused(const Train& train) {
   const std::uint64_t sent_before = counters_.datagrams_sent;
   const std::uint64_t errors_before = counters_.send_errors;
@@ -108,7 +108,8 @@ std::size_t UdpSender::send_by_datagram(const Train& train) {
   return 1;
 }
 
-// Returns how many datagrams were sent or lost. If this is not all of them, blocked_ is set.
+// Sends a train one datagram at a time. Returns the number of datagrams that were sent or lost. If
+// this is less than all of them, blocked_ is set.
 std::size_t UdpSender::send_datagrams(const Train& train) {
   const std::size_t count = lay_out_datagrams(train);
   std::size_t done = 0;
@@ -165,7 +166,8 @@ std::size_t UdpSender::lay_out_trains(std::span<const Train> trains) {
   return count;
 }
 
-// Cuts the slices at datagram borders: a datagram has a part of each slice that it touches.
+// Cuts the train's slices at the borders of datagrams, and makes a message of the parts of each
+// datagram. Returns the number of datagrams.
 std::size_t UdpSender::lay_out_datagrams(const Train& train) {
   const std::size_t count = datagrams_of(train);
   LEEWAY_ASSERT(count <= kTrainDatagramsMax && train.slices.size() <= kTrainSlicesMax);

@@ -40,7 +40,8 @@ class UdpSender {
   // waits.
   bool flush();
 
-  // Returns true if the kernel segments, so that a train is one message, except as is_plain() says.
+  // Returns true if the kernel segments, so that a train is one message, except to peers for which
+  // is_plain() is true.
   bool segmentation() const { return segmentation_; }
   // Returns true if trains to this peer go datagram by datagram, because its route cannot segment.
   bool is_plain(Rank to) const {
@@ -85,7 +86,7 @@ class UdpSender {
   std::vector<Control> controls_;  // one UDP_SEGMENT message each, prepared once
   std::vector<iovec> pieces_;
 
-  // Rest of a train that goes datagram by datagram, after the system took some and was full.
+  // Rest of a train that is sent datagram by datagram, if the system took only some of them.
   std::vector<std::byte> rest_;
   std::size_t rest_offset_ = 0;
   std::size_t rest_end_ = 0;

@@ -26,10 +26,10 @@ std::size_t option(int socket, int level, int name) {
              : 0;
 }
 
-// Returns the buffer size that was granted. The FORCE options need CAP_NET_ADMIN and may exceed
-// net.core.*mem_max; the plain ones are cut to it without an error.
+// Asks for a buffer of `bytes` bytes. Returns the size that was granted. The option `forced` needs
+// CAP_NET_ADMIN and may exceed net.core.*mem_max; `plain` is cut to that limit without an error.
 std::size_t enlarge(int socket, int forced, int plain, std::size_t bytes) {
-  // The kernel doubles the value, so half of int's range is the most that makes sense.
+  // The kernel doubles the value, so half of int's range is the largest value that makes sense.
   const std::size_t most = std::numeric_limits<int>::max() / 2;
   const int value = static_cast<int>(std::min(bytes, most));
   if (!set_option(socket, SOL_SOCKET, forced, value)) set_option(socket, SOL_SOCKET, plain, value);
@@ -80,7 +80,7 @@ Result<UdpSocketGrant> open_udp_socket(asio::ip::udp::socket& socket,
   UdpSocketGrant grant;
   grant.receive_account_bytes = enlarge(handle, SO_RCVBUFFORCE, SO_RCVBUF, request.buffer_bytes);
   grant.send_account_bytes = enlarge(handle, SO_SNDBUFFORCE, SO_SNDBUF, request.buffer_bytes);
-  // Segment size 0 changes nothing but tells whether the kernel knows the option.
+  // Segment size 0 changes nothing, but shows whether the kernel knows the option.
   grant.segmentation = request.segmentation && set_option(handle, SOL_UDP, UDP_SEGMENT, 0);
   grant.coalescing = request.coalescing && set_option(handle, SOL_UDP, UDP_GRO, 1);
   return grant;

@@ -14,7 +14,8 @@ struct UdpSocketRequest {
   std::size_t buffer_bytes = 0;  // per direction
   bool segmentation = true;      // UDP_SEGMENT, if the kernel has it
   bool coalescing = true;        // UDP_GRO, if the kernel has it
-  // Other sockets of this host may have the same address and port: only for multicast groups
+  // If true, other sockets of this host may have the same address and port. Only for multicast
+  // groups.
   bool shared = false;
 };
 
@@ -27,9 +28,9 @@ struct UdpSocketGrant {
   std::size_t send_account_bytes = 0;
 };
 
-// Opens, binds and configures the socket: non-blocking, never fragmenting, large buffers (beyond
-// net.core.rmem_max if the process may do that, else up to it). Only a failed open or bind is an
-// error.
+// Opens, binds and configures the socket. It is non-blocking, never fragments, and has large
+// buffers (beyond net.core.rmem_max if the process may do that, else up to it). Only a failed open
+// or bind is an error.
 Result<UdpSocketGrant> open_udp_socket(asio::ip::udp::socket& socket,
                                        const UdpSocketRequest& request);
 

@@ -41,8 +41,8 @@ Result<std::size_t> datagram_bytes_of(const UdpOptions& options) {
                        limits::kDatagramBytesMin, limits::kFrameBytesMax);
 }
 
-// Makes calls without a message. They send and receive nothing, but fail if a filter of system
-// calls (seccomp) forbids them.
+// Calls sendmmsg() and recvmmsg() without a message. They send and receive nothing, but fail if a
+// filter of system calls (seccomp) forbids them.
 Status check_calls(int socket) {
   mmsghdr none{};
   const char* refused = nullptr;
@@ -159,8 +159,8 @@ Status UdpTransport::join_multicast(const UdpAddress& group, Rank self) {
   return {};
 }
 
-// Asks both sockets, because what one lends stays valid until its own next call. The order
-// alternates, so that neither starves the other.
+// Receives from both sockets. Datagrams that one of them lends stay valid until receive() of the
+// same socket is called again. The order alternates, so that neither socket starves the other.
 std::size_t UdpTransport::receive(std::span<Received> out) {
   if (group_receiver_ == nullptr) return receiver_.receive(out);
   group_first_ = !group_first_;

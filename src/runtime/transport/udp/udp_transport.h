@@ -29,7 +29,8 @@ namespace leeway::transport {
 struct UdpOptions {
   asio::ip::address bind_address = asio::ip::address_v4::loopback();
   std::uint16_t port = 0;  // for 0 the kernel chooses one
-  // Largest payload. 0: the largest for the interface of bind_address (path_datagram_bytes)
+  // Largest payload in bytes. With 0 it is the largest for the interface of bind_address
+  // (path_datagram_bytes).
   std::size_t datagram_bytes = 0;
   Loopback loopback = Loopback::network;       // as path_datagram_bytes
   std::size_t socket_buffer_bytes = 8u << 20;  // per direction, as far as the kernel allows
@@ -56,7 +57,7 @@ class UdpTransport final : public DatagramTransport, public Whereabouts {
   // Call it before the first send(). `by_rank` has one address for every rank, including this one.
   Status set_peers(std::span<const UdpAddress> by_rank);
 
-  // For a rank that meets its peers one by one: as PeerTable::meet().
+  // Like PeerTable::meet(), for a rank that meets its peers one by one.
   Status meet_peer(Rank peer, const UdpAddress& address) { return peers_.meet(peer, address); }
   Rank peers() const { return peers_.count(); }
 
@@ -75,8 +76,8 @@ class UdpTransport final : public DatagramTransport, public Whereabouts {
 
   // From now on receives datagrams to `group`, and sends trains to kEveryRank there. `group` is an
   // address and a port, the same on all ranks; `self` is this rank. Call it before the first
-  // send(). It cannot tell whether the network carries the group to any other rank. Errors name the
-  // group.
+  // send(). Success does not mean that the network carries the group to any other rank. Errors name
+  // the group.
   Status join_multicast(const UdpAddress& group, Rank self);
 
   // Returns true if trains go out as one message, except to peers whose route cannot segment.
@@ -84,7 +85,8 @@ class UdpTransport final : public DatagramTransport, public Whereabouts {
 
   std::string_view name() const override { return "udp"; }
   const TransportLimits& limits() const override { return limits_; }
-  // Loopback peers have other limits: what stays in the host's memory arrives as it was sent.
+  // Loopback peers have other limits: their datagrams stay in the host's memory, so they never
+  // arrive damaged.
   const TransportLimits& limits_to(Rank peer) const override;
   std::size_t send(std::span<const Train> trains) override { return sender_.send(trains); }
   std::size_t receive(std::span<Received> out) override;

@@ -33,8 +33,8 @@ struct VerbsAddress {
   friend auto operator<=>(const VerbsAddress&, const VerbsAddress&) = default;
 };
 
-// Encoded size. The fields are version 1, link layer, LID, queue pair number, queue key, and GID,
-// all big-endian.
+// Size of an encoded address in bytes. The fields are version 1, link layer, LID, queue pair
+// number, queue key, and GID, all big-endian.
 inline constexpr std::size_t kVerbsAddressBytes = 28;
 inline constexpr std::uint32_t kQueuePairMin = 2;  // 0 and 1 belong to the fabric manager
 inline constexpr std::uint32_t kMulticastQueuePair = 0xFFFFFF;

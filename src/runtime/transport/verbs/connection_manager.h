@@ -38,12 +38,13 @@ class ConnectionManager {
   // Joins the group. Call it once. Waits for the fabric's answer, at most five seconds.
   Result<Joined> join(const VerbsPort& port, const asio::ip::address& group);
 
-  // Takes the events that have come. Returns true once the device was removed.
+  // Takes all events that have come. Returns true once the device has been removed.
   bool device_removed();
 
  private:
   ConnectionManager() = default;
-  // Takes one event, if any has come. For a multicast event, `joined` and `error` get the outcome.
+  // Takes one event. Returns false if none has come. For a multicast event, `joined` and `error`
+  // get the outcome.
   bool take_event(Joined* joined, int* error);
 
   rdma_event_channel* channel_ = nullptr;

@@ -12,11 +12,11 @@
 namespace leeway::transport {
 namespace {
 
-// Most datagrams in the send queue: 2 MiB at 4,096 bytes each. A repair request should not have to
-// queue behind more.
+// Limit on the datagrams in the send queue: 2 MiB at 4,096 bytes each. A repair request should not
+// have to wait behind more.
 constexpr std::size_t kSendEntries = 512;
 constexpr std::size_t kReceiveEntriesMin = 256;
-// Two pieces of a datagram (header and payload), and two more for callers that gather from more
+// A datagram has two pieces (header and payload). Two more are for callers that gather from more
 // places.
 constexpr std::size_t kPieces = 4;
 // Inline sizes for reports, probes and short datagrams. They are tried in turn, since a driver may
@@ -190,7 +190,8 @@ Result<AddressHandle> VerbsDevice::route_to(const VerbsAddress& peer, std::size_
   ibv_ah_attr route{};
   route.port_num = port_.port;
   route.dlid = peer.lid;
-  // The upper half of a GID names the InfiniBand subnet. Within one a LID is enough.
+  // The upper half of a GID names the InfiniBand subnet. Within one subnet a LID is enough as a
+  // route.
   route.is_global = port_.link == LinkLayer::ethernet ||
                     !std::equal(peer.gid.begin(), peer.gid.begin() + 8, gid_.gid.begin());
   std::memcpy(route.grh.dgid.raw, peer.gid.data(), peer.gid.size());

@@ -19,7 +19,7 @@
 
 namespace leeway::transport {
 
-// Entries of the queues, and limits of a send request.
+// Number of entries of the queues, and limits of a send request.
 struct QueueSizes {
   std::size_t receive_entries = 0;
   std::size_t send_entries = 0;
@@ -52,7 +52,7 @@ class VerbsDevice {
   ibv_cq* send_completions() const { return send_completions_.get(); }
   ibv_cq* receive_completions() const { return receive_completions_.get(); }
 
-  // Handles that become readable on events, and on completions that were asked for.
+  // Returns handles that become readable on events, and on completions that were asked for.
   std::array<int, 3> pollable() const;
   // Takes the completion events off their channel. Clears the flag of a queue that had an event,
   // because the caller must ask again for the next one.

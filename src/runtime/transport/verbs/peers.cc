@@ -9,7 +9,8 @@
 namespace leeway::transport {
 namespace {
 
-// An IPv4 header fills the end of the kNetworkHeaderBytes, an IPv6 header or GRH all of them.
+// The kNetworkHeaderBytes hold an IPv4 header at their end, or are filled by an IPv6 header or a
+// GRH.
 constexpr std::size_t kIpv4Offset = 20;
 constexpr std::size_t kIpv4SourceOffset = kIpv4Offset + 12;
 constexpr std::size_t kGidOffset = 8;

@@ -28,8 +28,8 @@ class VerbsPeers {
 
   Rank self() const { return self_; }
 
-  // Returns the rank that sent the completion's datagram, or kNoRank for a stranger. It may be
-  // self(), because multicast comes back. `header` is the kNetworkHeaderBytes in front of the
+  // Returns the rank that sent the completion's datagram, or kNoRank for a stranger. The rank may
+  // be self(), because multicast comes back. `header` is the kNetworkHeaderBytes in front of the
   // datagram.
   Rank find(const ibv_wc& completion, const std::byte* header) const;
 

@@ -8,8 +8,8 @@ namespace {
 constexpr std::size_t kReceivedAtOnce = 64;
 constexpr std::size_t kCacheLine = 64;
 
-// Most batches of nothing but refused datagrams in one receive(), which then returns nothing, so
-// that a flood cannot keep the caller from its timers.
+// If this many batches contain nothing but refused datagrams, receive() returns nothing. So a flood
+// cannot keep the caller from its timers.
 constexpr int kRefusedBatchesMax = 4;
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace leeway::transport::refusal {
 namespace {
 
-// Most ports that a text names before it says "and N more".
+// A text names at most this many ports before it says "and N more".
 constexpr std::size_t kPortsNamed = 4;
 
 bool means_permission(int error) {

@@ -78,7 +78,8 @@ void VerbsSender::lay_out(const Train& train) {
   trains_[trains_posted_++ % trains_.size()] = {posted_, reads};
 }
 
-// Returns true if the device will read the train's memory, so that it is borrowed.
+// Lays out one datagram of `bytes` bytes as the pieces of `request`, and moves `cursor` behind it.
+// Returns true if the device will read the train's memory, which is then borrowed.
 bool VerbsSender::gather(ibv_send_wr& request, SliceCursor& cursor, std::size_t bytes) {
   const std::size_t entry = (request.wr_id - 1) % requests_.size();
   const SliceCursor start = cursor;
@@ -145,8 +146,9 @@ bool VerbsSender::collect() {
   return completed_ > before;
 }
 
-// Counts the oldest trains as settled, up to the first that the device still reads. The others
-// still have requests in the queue, so the ring of trains needs no more entries than the queue.
+// Counts the oldest trains as settled, up to the first train that the device still reads. Trains
+// that are not settled have requests in the queue, so the ring of trains needs no more entries than
+// the queue.
 void VerbsSender::settle() {
   while (trains_settled_ < trains_posted_) {
     const TrainEnd& oldest = trains_[trains_settled_ % trains_.size()];

@@ -1,9 +1,9 @@
 // The sending half of the verbs transport: trains become chains of send requests.
 //
 // The device gathers a datagram's pieces from registered memory. Small datagrams go inline with
-// their request. Those in unregistered memory, or in too many pieces, are copied into slots of our
-// own. One ibv_post_send() takes all trains of a send(); completions are asked for at the end of a
-// train that is read in place and at the end of a chain.
+// their request. Datagrams in unregistered memory, or in too many pieces, are copied into slots of
+// our own. One ibv_post_send() takes all trains of a send(). Completions are asked for at the end
+// of a train that is read in place, and at the end of a chain.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -48,8 +48,8 @@ class VerbsSender {
   std::size_t send(std::span<const Train> trains);
   std::size_t borrowed();
 
-  // Returns true if the queue was full at the last send(), or the device still reads a train's
-  // memory. wait() must then end at the next completion.
+  // Returns true if the queue was full at the last send(), or if the device still reads a train's
+  // memory. In both cases wait() must end at the next completion.
   bool waits() const { return full_ || trains_settled_ < trains_posted_; }
   // Takes the completions that have come. Returns true if there were any.
   bool collect();

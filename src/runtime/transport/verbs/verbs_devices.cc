@@ -11,11 +11,11 @@
 namespace leeway::transport {
 namespace {
 
-// Most entries of all ports of a device. A port has up to 256, but only the filled ones are
-// returned.
+// Limit on the GIDs that are read for all ports of a device together. A port has up to 256 entries,
+// but only the filled ones are returned.
 constexpr std::size_t kGidsMax = 1024;
 
-// Codes of the enumeration ibv_mtu: 1 for 256 up to 5 for 4,096.
+// Returns the bytes of a code of ibv_mtu: the codes are 1 for 256 up to 5 for 4,096.
 std::size_t bytes_of(ibv_mtu mtu) {
   return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? std::size_t{128} << static_cast<int>(mtu) : 0;
 }

@@ -40,7 +40,8 @@ struct VerbsPort {
   std::vector<VerbsGid> gids;
 };
 
-// Returns one row for every port, by device and port; no rows without an RDMA device.
+// Returns one row for every port, ordered by device and port. There are no rows without an RDMA
+// device.
 std::vector<VerbsPort> list_verbs_ports();
 
 // Returns the port `number` of an open device.

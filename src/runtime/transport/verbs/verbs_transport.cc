@@ -16,7 +16,7 @@ namespace {
 // calls. wait() checks too, but a busy caller may go without it for long.
 constexpr unsigned kReceivesBetweenLooks = 64;
 
-// Time that datagrams sent last, such as farewells, have to leave before the queue is closed.
+// Time that the last datagrams, such as farewells, have to leave before the queue is closed.
 constexpr Duration kFarewell = std::chrono::milliseconds(100);
 
 Regions::Calls calls_of(ibv_pd* domain) {
@@ -162,8 +162,8 @@ void VerbsTransport::wait(Duration timeout) {
   look_for_failure();
 }
 
-// Asks the device to report arrivals. Returns false if something has come already, or sending or
-// receiving has failed.
+// Asks the device to report the next completions. Returns false if wait() must not sleep, because
+// something has come already, or because sending or receiving has failed.
 bool VerbsTransport::ask_for_completions() {
   if (!asked_receive_) asked_receive_ = ibv_req_notify_cq(device_->receive_completions(), 0) == 0;
   if (!asked_send_ && sender_->waits()) {

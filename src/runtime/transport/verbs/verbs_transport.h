@@ -46,13 +46,13 @@ class VerbsTransport final : public DatagramTransport {
   const VerbsPort& port() const { return device_->port(); }
 
   // Call it once, before the first send(). `by_rank` has every rank's address, including this
-  // one's; they are not trusted. Takes as long as the network needs to resolve the peers'
-  // addresses.
+  // rank's. The addresses are not trusted. The call takes as long as the network needs to resolve
+  // the peers' addresses.
   Status set_peers(std::span<const std::vector<std::byte>> by_rank);
 
-  // Call it after set_peers(). From then on receives datagrams to the group, and sends trains to
-  // kEveryRank there. Waits for the fabric's answer, at most five seconds. After an error unicast
-  // works as before.
+  // Call it after set_peers(). From then on this rank receives datagrams to the group, and sends
+  // trains to kEveryRank there. Waits for the fabric's answer, at most five seconds. After an error
+  // unicast works as before.
   Status join_multicast(const asio::ip::address& group);
 
   std::string_view name() const override { return "verbs"; }
