@@ -106,9 +106,9 @@ struct CodecOptions {
   std::uint8_t draws = 1;
   std::uint16_t kept = 2;   // sparse: elements sent of each group, 1 .. group - 1
   std::uint16_t group = 4;  // sparse: 2, 4, 8, 16, 32 or 256
-  // If > 0, the caller knows that |x| <= bound (normalised networks). Scales that span a packet
-  // then come from the bound instead of the packet's maximum, and larger elements clip. 0 means
-  // that scales are measured.
+  // If > 0, scales that span a packet come from this bound instead of the packet's maximum, and
+  // larger elements clip at it. Packets of small values then lose precision, so use it only where
+  // values are known to reach about the bound (normalised networks). 0: scales are measured.
   float bound = 0.0f;
 
   // The native codec: elements travel as they are.

@@ -101,7 +101,9 @@ struct TransportCounters {
   // Datagrams copied into the transport's own memory before the device could read them
   std::uint64_t datagrams_copied = 0;
   std::uint64_t kernel_drops = 0;  // receive-queue overflows, if the system tells them (SO_MEMINFO)
-  std::uint64_t junk = 0;  // datagrams that a filter in the kernel dropped, before any queue
+  // Datagrams of strangers that the kernel's filter dropped before any queue. Only sealed UDP
+  // sockets have the filter (WIRE 8.7).
+  std::uint64_t junk = 0;
 };
 
 // The interface of a transport; the head of this file says what an implementation promises.

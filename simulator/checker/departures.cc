@@ -58,6 +58,9 @@ void Departures::on_left(Instant now, Rank rank) {
   RankState& state = ranks_[rank];
   state.left = true;
   state.left_at = now;
+  state.knew.resize(book_.size());
+  for (Rank peer = 0; peer < book_.size(); ++peer)
+    state.knew[peer] = peer != rank && book_.engine(rank).endpoint().link(peer).heard;
   const Duration serves_least = state.forwards ? kRelayMax : kServeMin;
   const Duration serves =
       state.at_once ? Duration(0) : std::max(kServeTimeouts * state.slowest, serves_least);
@@ -129,13 +132,14 @@ Duration Departures::timeout(Rank rank, Rank peer) const {
 }
 
 // Returns true if the peer had left so long before `limit` that the rank knows it, or must know it.
-// Its last packets may be in flight for a time-out after the call was opened.
+// A peer that never heard the rank may have left before the rank opened the communicator. Its last
+// packets may be in flight for a time-out after the call was opened.
 bool Departures::left_early(Instant opened, Instant limit, Rank rank, Rank peer) const {
   const RankState& state = ranks_[peer];
   const Instant heard = ranks_[rank].heard_at[peer];
   const bool told = heard.ns != 0 && std::max(heard, opened) + timeout(rank, peer) < limit;
-  const bool left =
-      state.left && !outages_ && std::max(state.left_at, opened) + timeout(rank, peer) < limit;
+  const bool left = state.left && state.knew[rank] && !outages_ &&
+                    std::max(state.left_at, opened) + timeout(rank, peer) < limit;
   return told || left;
 }
 

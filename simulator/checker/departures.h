@@ -7,7 +7,8 @@
 //   - on_left comes within the sum of both times, not counting pauses;
 //   - an exact call does not fail because of a peer that left after the same call had succeeded
 //     there, unless the peer has served for its full time;
-//   - a deadline does not cut a call that lacks only packets of ranks that left long before.
+//   - a deadline does not cut a call that lacks only packets of ranks that left long before. A rank
+//     that opens the communicator after a peer has left may learn of it from nobody (WIRE 6.3).
 #pragma once
 
 #include <cstdint>
@@ -56,6 +57,8 @@ class Departures {
     // The process relays datagrams between peers without a path of their own.
     bool forwards = false;
     std::vector<Instant> heard_at;  // by peer: when its good-bye was read, or 0
+    // By peer, set when this rank has left: whether this rank ever heard the peer.
+    std::vector<bool> knew;
   };
   Duration timeout(Rank rank, Rank peer) const;
   bool at_once(Rank rank) const;

@@ -1,7 +1,10 @@
 #include "checker/network_traits.h"
 
+#include <google/protobuf/descriptor.h>
+
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace leeway::sim {
 namespace {
@@ -14,11 +17,14 @@ bool keeps_order(const scenario::Delay& delay) {
          delay.kind_case() == scenario::Delay::KIND_NOT_SET;
 }
 
-// Returns true if the model loses each packet independently.
+// Returns true if the model loses each packet independently. Any model but `random` counts as
+// dependent, also one that is added later.
 bool is_random(const scenario::Loss& loss) {
-  const bool other = loss.has_gilbert_elliott() || loss.has_four_state() || loss.has_bursts() ||
-                     loss.has_every() || loss.has_list() || loss.window_size() > 0 ||
-                     loss.has_trace() || loss.has_pmtu();
+  std::vector<const google::protobuf::FieldDescriptor*> models;
+  loss.GetReflection()->ListFields(loss, &models);
+  const bool other = std::ranges::any_of(models, [](const auto* model) {
+    return model->number() != scenario::Loss::kRandomFieldNumber;
+  });
   return !other && loss.random().correlation() == 0;
 }
 

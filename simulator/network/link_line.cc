@@ -14,6 +14,7 @@ bool is_fixed(const DelayOptions& delay) {
   return delay.jitter_ns == 0 && delay.values_ns.empty();
 }
 
+// Down times depend on the time alone, so the links of one fate have them without sharing a model.
 bool is_shared(const LinkProperties& properties, const LossOptions& loss) {
   return properties.fate != LinkProperties::kOwnFate && !std::holds_alternative<WindowLoss>(loss);
 }

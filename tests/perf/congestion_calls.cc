@@ -155,7 +155,7 @@ void heads(const char* title) {
 }  // namespace
 
 void print_fast_lines() {
-  heads("W-1: 4 ranks, 4 MiB, 500 Mb/s, 20 ms; ms and own overflow");
+  heads("4 ranks, 4 MiB, 500 Mb/s, 20 ms; ms and own overflow");
   for (const double queue_ms : {50.0, 20.0, 2.0}) {
     for (const double loss : {0.0, 0.001, 0.01, 0.05, 0.1}) {
       char title[64];

@@ -173,8 +173,7 @@ class Swarm {
         if (!one->poll()) continue;
         any = true;
         take(*one);
-        // If a program failed, the remaining programs of its group are not run.
-        one.reset();
+        one = rest_of(*one);
       }
       runs.erase(std::remove(runs.begin(), runs.end(), nullptr), runs.end());
       if (!any) ::usleep(500);
@@ -191,14 +190,30 @@ class Swarm {
     return (failed_ > 0 && !arguments_.keep_going) || seconds() > arguments_.seconds;
   }
 
+  // Returns how many programs of the run are judged: all, or those up to the first that failed.
+  static std::size_t judged(const Run& run) {
+    const Verdict& verdict = run.verdict();
+    if (verdict.right()) return run.programs().size();
+    return static_cast<std::size_t>(std::max(0, verdict.program)) + 1;
+  }
+
+  // Returns a run of the programs behind one that failed, in new processes. Returns nullptr if
+  // there are none, or if the search stops.
+  std::unique_ptr<Run> rest_of(const Run& run) const {
+    const auto& programs = run.programs();
+    const std::size_t done = judged(run);
+    if (stops() || done >= programs.size()) return nullptr;
+    return std::make_unique<Run>(
+        std::vector<Program>(programs.begin() + static_cast<std::ptrdiff_t>(done), programs.end()),
+        arguments_.idle);
+  }
+
   void take(const Run& run) {
     const Program& first = run.programs().front();
     Tally& tally = tallies_[std::string(to_string(first.route)) +
                             (first.processes ? " processes" : " threads")];
     const Verdict& verdict = run.verdict();
-    const std::uint64_t done = verdict.right()
-                                   ? run.programs().size()
-                                   : static_cast<std::uint64_t>(std::max(0, verdict.program)) + 1;
+    const std::uint64_t done = judged(run);
     tally.programs += done;
     programs_ += done;
     for (std::size_t i = 0; i < coverage_.size(); ++i) coverage_[i].add(run.board().errors[i]);

@@ -119,9 +119,8 @@ class RoundTable {
   std::size_t collective_count() const { return open_count_; }
   std::uint32_t opened_below() const { return opened_below_; }  // number of the next collective
   std::uint64_t collectives_opened() const { return collectives_opened_; }
-  std::uint32_t settled_below() const {
-    return settled_below_;
-  }  // this rank wants nothing more of collectives below this number
+  // This rank wants nothing more of collectives below this number.
+  std::uint32_t settled_below() const { return settled_below_; }
   void refresh_settled_below();
   // Returns true if this rank may have closed the collective before all had confirmed it.
   bool may_have_given_up(std::uint32_t number) const { return after(gave_up_below_, number); }

@@ -27,6 +27,9 @@ TEST(NcclProgram, OtherFilesAreNone) {
   auto program = own_program();
   program[4] = std::byte{1};  // 32 bits
   EXPECT_FALSE(nccl_use_of(program).ok());
+  program = own_program();
+  program[5] = std::byte{2};  // most significant byte first
+  EXPECT_FALSE(nccl_use_of(program).ok());
 }
 
 // The reader stops at the end of a file that was cut off.

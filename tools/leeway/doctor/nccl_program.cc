@@ -30,11 +30,11 @@ class Elf {
  public:
   explicit Elf(ByteSpan file) : file_(file) {}
 
-  // Returns true if the file is an ELF file of 64 bits.
+  // Returns true if the file is an ELF file of 64 bits, least significant byte first.
   bool valid() const {
     const auto header = at<Elf64_Ehdr>(0);
     return header && std::memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
-           header->e_ident[EI_CLASS] == ELFCLASS64;
+           header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_ident[EI_DATA] == ELFDATA2LSB;
   }
 
   template <typename T>
@@ -199,7 +199,7 @@ Finding finding_of(const std::string& path, NcclUse use, const std::string& load
 Result<NcclUse> nccl_use_of(ByteSpan file) {
   const Elf elf(file);
   if (!elf.valid())
-    return Status::error(StatusCode::kInvalidArgument, "no program of this machine's kind");
+    return Status::error(StatusCode::kInvalidArgument, "no 64-bit ELF file of this byte order");
   if (needs_nccl(elf)) return NcclUse::needed;
   if (defines_nccl(elf) || elf.contains(kInside)) return NcclUse::linked_in;
   return elf.contains(kLibrary) ? NcclUse::opened : NcclUse::none;
@@ -212,7 +212,7 @@ void probe_nccl_program(const std::string& path, Findings& findings) {
     const bool script = file.size() > 2 && file[0] == std::byte{'#'} && file[1] == std::byte{'!'};
     findings.push_back({kSection, path, script ? Verdict::info : Verdict::missing,
                         script ? "a script: what its interpreter loads decides"
-                               : "cannot be read, or is no program of this machine's kind",
+                               : "cannot be read, or is no 64-bit ELF file",
                         script ? "leeway doctor INTERPRETER" : "name a program by its path"});
     return;
   }

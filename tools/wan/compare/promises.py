@@ -13,11 +13,11 @@ SLOW_LINE_FACTOR = {"exact": 1.25, "best_effort": 1.15}
 BEFORE_MS = {"exact": {0: 186, 1: 283, 10: 355}, "best_effort": {0: 168, 0.1: 191, 1: 220, 5: 231, 10: 264}}
 
 
-# Bounds in units of the time at a fixed rate, at 500 Mb/s (W-1); a queue of a tenth of the line's BDP (2 ms) allows more.
+# Bounds in units of the time at a fixed rate, at 500 Mb/s; a queue of a tenth of the line's BDP (2 ms) allows more.
 FIXED_FACTOR = 1.10
 FIXED_FACTOR_SHORT = 1.25
-# Beside TCP: Leeway's part of a fair share, and what TCP's loss may grow by (W-2); what CUBIC keeps of a fair share where 10 % of our
-# packets alone are lost (W-3); scavenger's part of the line, and what CUBIC keeps of what it has alone (W-5).
+# Beside TCP: Leeway's part of a fair share, and what TCP's loss may grow by; what CUBIC keeps of a fair share where 10 % of our
+# packets alone are lost; scavenger's part of the line, and what CUBIC keeps of what it has alone.
 SHARE = (0.5, 1.5)
 TCP_LOSS_MORE = 0.01
 TCP_SHARE_NOISY = 0.3
