@@ -5,6 +5,7 @@ namespace leeway::protocol {
 PeerMessages::PeerMessages() : zero_(&streams_[0]) {
   given_up_.reserve(limits::kGivenUpMax);
   unmatched_.reserve(limits::kUnmatchedMax);
+  refused_.reserve(limits::kGivenUpMax);
 }
 
 const MessageStream* PeerMessages::find_other(std::uint32_t tag) const {
@@ -65,7 +66,9 @@ void PeerMessages::touch(MessageStream& stream) {
 
 void PeerMessages::rotate() {
   ++report_from_;
-  std::erase_if(given_up_, [](GivenUp& one) { return --one.reports <= 0; });
+  const auto said = [](GivenUp& one) { return --one.reports <= 0; };
+  std::erase_if(given_up_, said);
+  std::erase_if(refused_, said);
 }
 
 void PeerMessages::give_up(std::uint32_t tag, std::uint32_t number) {
@@ -84,6 +87,14 @@ void PeerMessages::give_up_unmatched(const Round& round) {
   unmatched_.push_back(
       {.tag = round.plan->message_tag, .number = round.number, .unmatched = round.plan->tag});
   give_up(round.plan->message_tag, round.number);
+}
+
+void PeerMessages::refuse(const Round& round) {
+  if (refused_.size() == limits::kGivenUpMax) refused_.erase(refused_.begin());
+  refused_.push_back({.tag = round.plan->message_tag,
+                      .number = round.number,
+                      .reports = limits::kRefusedReports,
+                      .unmatched = round.plan->tag});
 }
 
 void PeerMessages::remember(std::span<const wire::OpenedStream> said) {

@@ -147,6 +147,10 @@ class PeerMessages {
     std::optional<wire::OperationTag> unmatched{};  // what did not match
   };
   std::span<const GivenUp> given_up() const { return given_up_; }
+  // Notes that a receive from the peer has failed here because the message does not match. The next
+  // limits::kRefusedReports reports list the receive, so that the send fails, too.
+  void refuse(const Round& round);
+  std::span<const GivenUp> refused() const { return refused_; }
   // Remembers the streams in the peer's latest report, for streams that are opened here only later.
   void remember(std::span<const wire::OpenedStream> said);
 
@@ -167,6 +171,7 @@ class PeerMessages {
   std::uint32_t ahead_ = 0;
   std::vector<GivenUp> given_up_;   // latest last
   std::vector<GivenUp> unmatched_;  // the latest that did not match, latest last
+  std::vector<GivenUp> refused_;    // receives, latest last
   std::array<wire::OpenedStream, limits::kReportedStreamsMax> said_{};
   std::size_t said_count_ = 0;
 };

@@ -14,6 +14,7 @@ class Contents {
   bool list(const Round& round);
   void list_failing(const PeerMessages& messages);
   void list_given_up(const PeerMessages& messages);
+  void list_refused(const PeerMessages& messages);
   void list_receives(const PeerMessages& messages);
   void list_sends(const PeerMessages& messages);
   void list_touched(const PeerMessages& messages);
@@ -76,6 +77,20 @@ void Contents::list_given_up(const PeerMessages& messages) {
       entry.tag = *one.unmatched;
       entry.failure = StatusCode::kMismatch;
     }
+  }
+}
+
+// Lists receives that failed because their messages do not match. The sender compares the tags, so
+// the send fails as it does while the receive is still open (WIRE 3.5).
+void Contents::list_refused(const PeerMessages& messages) {
+  for (const PeerMessages::GivenUp& one : messages.refused()) {
+    // Keeps room for one receive, and for one message to the peer.
+    if (report_.open_count + 2 >= report_.open.size() || !fits(wire::kOpenMessageBytes)) return;
+    report_.open[report_.open_count++] = {.round = one.number,
+                                          .point_to_point = true,
+                                          .spread_settled = true,
+                                          .message_tag = one.tag,
+                                          .tag = *one.unmatched};
   }
 }
 
@@ -181,6 +196,7 @@ wire::Report report_contents(Instant now, Rank peer, const Link& link, const Rou
   if (messages != nullptr) {
     contents.list_failing(*messages);
     contents.list_given_up(*messages);
+    contents.list_refused(*messages);
     contents.list_receives(*messages);
   }
   failures.list(peer, rounds.collectives_opened(), room, report);

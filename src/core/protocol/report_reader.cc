@@ -30,8 +30,10 @@ void ReportReader::on_report(Instant now, Rank from, const wire::Report& report)
   if (state_.departure.parting() && report.heard_goodbye) state_.departure.on_answer(from);
   if (state_.departure.serving()) {
     const auto open = report.entries();
-    const bool waits = !std::all_of(open.begin(), open.end(),
-                                    [](const wire::OpenRound& entry) { return entry.failed(); });
+    const bool waits = !std::all_of(open.begin(), open.end(), [](const wire::OpenRound& entry) {
+      const bool received = entry.point_to_point && !entry.sending && entry.spread_settled;
+      return entry.failed() || received;
+    });
     link.content = !waits && !after(state_.rounds.opened_below(), report.opened_below);
     state_.timers.arm_leave(now);
   }
@@ -130,7 +132,7 @@ void ReportReader::apply_report(Instant now, Round& round, Rank from, const wire
   if (theirs != listed.end()) {
     if (theirs->failed() && !point) learn_use(round, from, report);
     on_entry(now, round, from, *theirs);
-    if (theirs->failed() || round.ended) return;
+    if (theirs->failed() || round.ended || !round.failure.ok()) return;
   }
   // A receive learns nothing else from a report of its sender.
   if (point && !round.plan->point_send) return;

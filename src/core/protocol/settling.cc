@@ -96,7 +96,8 @@ void Settling::finish(Instant now, Round& round, const Status& status, const Bla
   if (!status.ok()) {
     ++state_.counters.rounds_failed;
     round.blame = blame;
-    if (round.plan->point_send && status.code() == StatusCode::kMismatch) give_message_up(round);
+    if (round.plan->point_to_point() && status.code() == StatusCode::kMismatch)
+      tell_mismatch(round);
     if (!round.done || status.code() == StatusCode::kMismatch)
       tell_failure(round, blame.told != StatusCode::kOk ? blame.told : status.code(), blame);
   }
@@ -264,6 +265,15 @@ void Settling::expire_messages(Instant now, Rank peer) {
     });
   }
   state_.timers.arm_link(peer, messages->deadline_at);
+}
+
+// Tells the other side of a message that the two calls do not match.
+void Settling::tell_mismatch(const Round& round) {
+  if (round.plan->point_send) return give_message_up(round);
+  const Rank peer = round.plan->point_peer;
+  if (state_.links[peer].gone) return;
+  state_.rounds.messages(peer)->refuse(round);
+  state_.queue_report(peer);
 }
 
 // Tells the receiver that this send ended, by its deadline or because it does not match. Otherwise

@@ -50,6 +50,7 @@ class Settling {
   void settle_phase(Instant now, Round& round, FlowKind kind);
   void tell_failure(const Round& round, StatusCode code, const Blame& blame);
   void give_message_up(const Round& round);
+  void tell_mismatch(const Round& round);
   void end(Round& round);
 
   EndpointState& state_;

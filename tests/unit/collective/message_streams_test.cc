@@ -218,6 +218,27 @@ TEST(MessageTags, MatchInOrderWhateverIsLost) {
   }
 }
 
+// A message that does not fit fails on both sides, whichever reports are lost, and the next message
+// is right. The message is too long to be done as soon as it is copied.
+TEST(MessageLength, BeyondTheReceiveFailsOnBothSidesWhateverIsLost) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    EngineGroup group(stream_network(2, 0.3, seed));
+    Mail mail(group);
+    Request& sent = mail.send(0, 1, stream_values(20'000, 1.0f), 3);
+    const auto received = mail.receive(1, 0, 5, 3);
+    ASSERT_TRUE(group.run({&sent, received.request}, 10s));
+    EXPECT_EQ(received.request->status.code(), StatusCode::kMismatch)
+        << received.request->status.text();
+    EXPECT_EQ(sent.status.code(), StatusCode::kMismatch) << sent.status.text();
+    Request& next = mail.send(0, 1, stream_values(20'000, 2.0f), 3);
+    const auto taken = mail.receive(1, 0, 20'000, 3);
+    ASSERT_TRUE(group.run({&next, taken.request}, 10s));
+    EXPECT_TRUE(next.status.ok()) << next.status.text();
+    EXPECT_EQ(taken.contents(), stream_values(20'000, 2.0f));
+  }
+}
+
 // ---- any source ---------------------------------------------------------------------------------
 
 TEST(AnySource, TakesWhatComes) {
