@@ -72,6 +72,14 @@ diff <(grep -v ^report first) <(grep -v ^report out) >/dev/null || fail "threads
 expect_fine small.txtpb --json -
 python3 -c 'import json, sys; json.load(open(sys.argv[1]))' out || fail "--json - is not JSON"
 
+# A full disk behind standard output.
+for form in --quiet '--json -'; do
+  code=0
+  "$leeway" sim small.txtpb $form >/dev/full 2>err || code=$?
+  [ "$code" = 1 ] && grep -qx 'error: standard output: No space left on device' err ||
+    fail "sim $form: exit code $code on a full disk"
+done
+
 # Results are neither replaced nor mixed unasked.
 mkdir hidden && mv results hidden/results
 run "$leeway" sim small.txtpb --out hidden/results

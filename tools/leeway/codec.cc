@@ -20,6 +20,7 @@
 #include "commands.h"
 #include "exit_code.h"
 #include "format.h"
+#include "standard_output.h"
 #include "text_file.h"
 
 namespace leeway::tools {
@@ -31,7 +32,7 @@ constexpr std::size_t kPlainWidth = 80;  // columns of drawings that do not go t
 // Prints `text`, unless the JSON goes to standard output. Writes the JSON if a path was given.
 // Returns the exit code.
 int conclude(const std::string& text, const std::string& json, const std::string& json_path) {
-  if (json_path != "-") std::fputs(text.c_str(), stdout);
+  if (json_path != "-") print(text);
   if (json_path.empty()) return 0;
   const Status status = write_text(json_path, json);
   return status.ok() ? 0 : complain(status);

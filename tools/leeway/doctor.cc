@@ -22,6 +22,7 @@
 #include "leeway/communicator.h"
 #include "leeway/version.h"
 #include "rendezvous/environment.h"
+#include "standard_output.h"
 
 namespace leeway::tools {
 namespace {
@@ -46,11 +47,11 @@ int examine(const std::string& program, const std::string& json_path) {
   }
 
   if (json_path == "-") {
-    std::fputs(doctor::to_json(findings).c_str(), stdout);
+    print(doctor::to_json(findings));
     return doctor::exit_code_of(findings);
   }
-  std::printf("leeway %s doctor\n\n%s", LEEWAY_VERSION_STRING,
-              doctor::to_text(findings, ::isatty(STDOUT_FILENO) != 0).c_str());
+  print("leeway " LEEWAY_VERSION_STRING " doctor\n\n" +
+        doctor::to_text(findings, ::isatty(STDOUT_FILENO) != 0));
   if (!json_path.empty() && !write_json(json_path, doctor::to_json(findings))) {
     std::fprintf(stderr, "error: cannot write %s\n", json_path.c_str());
     return kExitUsage;
@@ -66,10 +67,10 @@ struct PathsArguments {
 
 Status show_paths(const doctor::PathsReport& report, const std::string& json_path) {
   if (json_path == "-") {
-    std::fputs(doctor::to_json(report).c_str(), stdout);
+    print(doctor::to_json(report));
     return Status();
   }
-  std::fputs(doctor::to_text(report).c_str(), stdout);
+  print(doctor::to_text(report));
   if (json_path.empty() || write_json(json_path, doctor::to_json(report))) return Status();
   return Status::error(StatusCode::kInvalidArgument, "cannot write %s", json_path.c_str());
 }

@@ -1,5 +1,5 @@
-// Makes SIGINT and SIGTERM end a rank of `leeway perf` or `leeway train` in order. The rank's
-// communicator is aborted, so the other ranks learn at once that the rank left, and need no
+// Makes SIGINT, SIGTERM and SIGHUP end a rank of `leeway perf` or `leeway train` in order. The
+// rank's communicator is aborted, so the other ranks learn at once that the rank left, and need no
 // time-out.
 //
 // The library itself handles no signals, because signals belong to the program.

@@ -16,9 +16,8 @@ extern "C" void on_signal(int signal) {
 }
 
 void handle(int signal, void (*handler)(int)) {
+  if (is_ignored(signal)) return;
   struct sigaction action {};
-  ::sigaction(signal, nullptr, &action);
-  if (action.sa_handler == SIG_IGN) return;  // a background job of a shell must not be interrupted
   action.sa_handler = handler;
   // SA_RESETHAND: the second signal ends the process, as it does by default.
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
@@ -26,18 +25,38 @@ void handle(int signal, void (*handler)(int)) {
   ::sigaction(signal, &action, nullptr);
 }
 
+// What SIGHUP did when the process started: SIG_DFL or SIG_IGN; SIG_ERR if that was not noted.
+void (*hangup_at_start)(int) = SIG_ERR;
+
+void note_hangup(int, char**, char**) {
+  struct sigaction action {};
+  ::sigaction(SIGHUP, nullptr, &action);
+  hangup_at_start = action.sa_handler;
+}
+
+// The dynamic linker calls what is in this section before any library's constructor.
+[[gnu::used, gnu::section(".preinit_array")]] void (*const note_at_start)(int, char**,
+                                                                          char**) = note_hangup;
+
 }  // namespace
+
+void restore_hangup() {
+  if (hangup_at_start != SIG_ERR) ::signal(SIGHUP, hangup_at_start);
+}
+
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
 
 InterruptGuard::InterruptGuard() {
   interrupted = false;
   received = 0;
-  handle(SIGINT, on_signal);
-  handle(SIGTERM, on_signal);
+  for (const int signal : kInterrupts) handle(signal, on_signal);
 }
 
 InterruptGuard::~InterruptGuard() {
-  handle(SIGINT, SIG_DFL);
-  handle(SIGTERM, SIG_DFL);
+  for (const int signal : kInterrupts) handle(signal, SIG_DFL);
 }
 
 std::atomic<bool>& InterruptGuard::flag() {

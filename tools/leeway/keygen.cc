@@ -16,13 +16,10 @@
 #include "commands.h"
 #include "exit_code.h"
 #include "keys/secret.h"
+#include "standard_output.h"
 
 namespace leeway::tools {
 namespace {
-
-bool write_whole(int file, const std::string& line) {
-  return ::write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
-}
 
 // Prints a secret. With `leeway keygen > cluster.key` the shell makes a file that everybody may
 // read, and Leeway would refuse such a file. So this function lets only the owner read it.
@@ -37,9 +34,8 @@ int print_secret() {
     std::fprintf(stderr, "error: others may read this file: %s\n", std::strerror(errno));
     return kExitUsage;
   }
-  if (write_whole(STDOUT_FILENO, keys::new_secret_line())) return 0;
-  std::fprintf(stderr, "error: cannot write the secret: %s\n", std::strerror(errno));
-  return kExitUsage;
+  print(keys::new_secret_line());
+  return 0;
 }
 
 }  // namespace

@@ -23,9 +23,9 @@ struct LaunchResult {
 // this process has a launcher (torchrun, Open MPI, PMI, Slurm, LEEWAY_RANK), or if `ranks` is 1.
 // Under a launcher `ranks` must be 0 ("not asked for") or the launcher's world size.
 //
-// Passes SIGINT and SIGTERM on to the processes. If one rank fails, the others get some time to
-// report, and are then terminated. The name of the failed rank goes to stderr. The standard output
-// of all ranks but 0 goes to /dev/null.
+// Passes SIGINT, SIGTERM and SIGHUP on to the processes. If one rank fails, the others get some
+// time to report, and are then terminated. The name of the failed rank goes to stderr. The standard
+// output of all ranks but 0 goes to /dev/null.
 Result<LaunchResult> launch_local_ranks(int ranks);
 
 // Returns true if launch_local_ranks() started this process.

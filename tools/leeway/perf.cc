@@ -23,6 +23,7 @@
 #include "perf/measurement.h"
 #include "perf/settings.h"
 #include "perf/table.h"
+#include "standard_output.h"
 #include "text_file.h"
 
 namespace leeway::tools {
@@ -94,11 +95,6 @@ void add_options(CLI::App& command, Arguments& a) {
 int complain_of_rank(const Status& status, int rank) {
   const bool said_by_rank_0 = is_usage(status) && rank != 0 && is_started_by_launcher();
   return said_by_rank_0 ? kExitUsage : complain(status);
-}
-
-void print(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);  // so that each row is seen when it has been measured, also through a pipe
 }
 
 // The library's to_string() returns views of string literals, which end in a zero.

@@ -14,6 +14,8 @@
 #include <random>
 #include <thread>
 
+#include "interrupt.h"
+
 namespace leeway::tools {
 namespace {
 
@@ -26,7 +28,11 @@ constexpr timespec kLookInterval = {.tv_sec = 0, .tv_nsec = 100'000'000};
 sigset_t watched_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : {SIGCHLD, SIGINT, SIGTERM}) sigaddset(&set, signal);
+  sigaddset(&set, SIGCHLD);
+  for (const int signal : kInterrupts) {
+    // A signal that is blocked would be taken although it is ignored.
+    if (!is_ignored(signal)) sigaddset(&set, signal);
+  }
   return set;
 }
 
@@ -176,7 +182,7 @@ class RankProcesses {
   // limits.
   void look() {
     const int signal = signals_.next();
-    if (signal == SIGINT || signal == SIGTERM) on_interrupt(signal);
+    if (signal > 0 && signal != SIGCHLD) on_interrupt(signal);
     for (std::size_t rank = 0; rank < pids_.size(); ++rank) {
       int status = 0;
       if (!is_running(pids_[rank]) || ::waitpid(pids_[rank], &status, WNOHANG) != pids_[rank])

@@ -34,8 +34,8 @@ struct RankCommand {
 
 // Runs the ranks to their end. Returns 0 if all ranks returned 0. Otherwise returns the exit code
 // of the first rank that failed (128 + n if signal n killed it), and names the rank on stderr;
-// later failures are usually consequences. SIGINT and SIGTERM are passed on to the ranks; the
-// result is then 128 + n.
+// later failures are usually consequences. SIGINT, SIGTERM and SIGHUP are passed on to the ranks,
+// unless they are ignored; the result is then 128 + n.
 //
 // Ranks inherit the environment, with these changes: LEEWAY_RANK, LEEWAY_WORLD_SIZE,
 // LEEWAY_LOCAL_RANK, LEEWAY_RENDEZVOUS and kLauncherVariable are set; OMP_NUM_THREADS (a fair share

@@ -5,13 +5,19 @@
 #include <cstring>
 #include <memory>
 
+#include "standard_output.h"
+
 namespace leeway::tools {
 
 Status write_text(const std::string& path, const std::string& text) {
-  std::FILE* file = path == "-" ? stdout : std::fopen(path.c_str(), "w");
+  if (path == "-") {
+    print(text);
+    return Status();
+  }
+  std::FILE* const file = std::fopen(path.c_str(), "w");
   const bool written =
       file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  const bool closed = file == nullptr || file == stdout || std::fclose(file) == 0;
+  const bool closed = file == nullptr || std::fclose(file) == 0;
   if (written && closed) return Status();
   return Status::error(StatusCode::kUnavailable, "cannot write %s: %s", path.c_str(),
                        std::strerror(errno));

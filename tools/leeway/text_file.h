@@ -7,7 +7,8 @@
 
 namespace leeway::tools {
 
-// Writes the whole file, whose old content is lost. "-" is standard output.
+// Writes the whole file, whose old content is lost. "-" is standard output,
+// whose errors finish_output() reports.
 Status write_text(const std::string& path, const std::string& text);
 
 // Checks that the path of --json is writable, so that a long run does not fail at its end. Does not

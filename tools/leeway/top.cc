@@ -6,7 +6,6 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <chrono>
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <string>
@@ -14,7 +13,7 @@
 #include <vector>
 
 #include "commands.h"
-#include "exit_code.h"
+#include "standard_output.h"
 #include "top/page.h"
 #include "top/scrape.h"
 
@@ -82,8 +81,7 @@ int run(const TopSettings& settings) {
     processes = watcher.look();
     const std::string page = settings.json ? top::to_json(processes) : top::to_text(processes);
     // Moves to the top left corner and clears the screen below it, then prints the page.
-    std::printf(once ? "%s" : "\033[H\033[J%s", page.c_str());
-    std::fflush(stdout);
+    print((once ? "" : "\033[H\033[J") + page);
     if (once) return any_answers(processes) ? 0 : 1;
   }
 }

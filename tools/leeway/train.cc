@@ -17,6 +17,7 @@
 #include "farewell.h"
 #include "launch.h"
 #include "leeway/communicator.h"
+#include "standard_output.h"
 #include "text_file.h"
 #include "train/corpus.h"
 #include "train/model.h"
@@ -157,12 +158,6 @@ Result<SeedOutcome> run_seed(const Settings& settings, const Corpus& corpus, std
   if (!twin.ok()) return twin.status();
   outcome.twin = *twin;
   return outcome;
-}
-
-// Prints and flushes, because the next line may come a minute later.
-void print(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
 }
 
 Status publish(const TrainReport& report) {

@@ -117,7 +117,7 @@ Result<Group> meet_at_server(const LocalConfiguration& local, const HostPort& wh
                "rendezvous: for %.0f s rank %u waits for rank 0, which has not told the store its "
                "address; it gives up in %.0f s",
                std::chrono::duration<double>(report.waited(now)).count(), unsigned{local.rank},
-               std::chrono::duration<double>(end - now).count());
+               std::max(0.0, std::chrono::duration<double>(end - now).count()));
   }
   if (!told && !local.stop.stop_requested()) {
     return Status::error(StatusCode::kUnavailable,

@@ -259,12 +259,13 @@ void MeetingGuest::note_missing(std::uint64_t meeting) {
 
 void MeetingGuest::say_waiting() {
   const auto now = Clock::now();
-  if (!report_.due(now) || log_ == nullptr || left() <= Duration(0)) return;
+  const Duration rest = left();
+  if (!report_.due(now) || log_ == nullptr || rest <= Duration(0)) return;
   log_->print(LogLevel::warn, "rendezvous waits",
               "rendezvous: for %.0f s rank %u at %.80s waits: %.200s%s; it gives up in %.0f s",
               std::chrono::duration<double>(report_.waited(now)).count(), unsigned{local_.rank},
               place_.name.c_str(), obstacle_.c_str(), seen_,
-              std::chrono::duration<double>(left()).count());
+              std::chrono::duration<double>(rest).count());
 }
 
 Status MeetingGuest::failure() const {

@@ -87,7 +87,8 @@ void MeetingHost::say_waiting(const std::string& why) {
   log_->print(LogLevel::warn, "rendezvous waits",
               "rendezvous: for %.0f s rank 0 at %.80s %.200s; it gives up in %.0f s",
               std::chrono::duration<double>(report_.waited(now)).count(), place_.name.c_str(),
-              why.c_str(), std::chrono::duration<double>(patience_end_ - now).count());
+              why.c_str(),
+              std::max(0.0, std::chrono::duration<double>(patience_end_ - now).count()));
 }
 
 // Returns the connections refused since this meeting began. They are a sign that the missing ranks

@@ -14,6 +14,8 @@
 #include <sstream>
 #include <string>
 
+#include "interrupt.h"
+
 namespace leeway::tools {
 namespace {
 
@@ -168,14 +170,15 @@ TEST(RunRankProcesses, KillsARankThatIsStopped) {
 }
 
 TEST(RunRankProcesses, PassesSignalsOn) {
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : kInterrupts) {
     const Folder folder;
     const std::string text =
         "cd " + folder.path() +
-        "; trap 'touch told$LEEWAY_RANK; exit 0' INT TERM; touch up$LEEWAY_RANK; "
+        "; trap 'touch told$LEEWAY_RANK; exit 0' HUP INT TERM; touch up$LEEWAY_RANK; "
         "while :; do sleep 0.02; done";
     const pid_t launcher = fork();
     if (launcher == 0) {
+      ::signal(signal, SIG_DFL);
       const auto result = run_rank_processes(script(2, text));
       _exit(result.ok() ? *result : 99);
     }
@@ -188,6 +191,23 @@ TEST(RunRankProcesses, PassesSignalsOn) {
     EXPECT_TRUE(std::filesystem::exists(folder.path() + "/told0"));
     EXPECT_TRUE(std::filesystem::exists(folder.path() + "/told1"));
   }
+}
+
+TEST(RunRankProcesses, KeepsIgnoringWhatWasIgnored) {
+  const Folder folder;
+  const pid_t launcher = fork();
+  if (launcher == 0) {
+    ::signal(SIGHUP, SIG_IGN);
+    const auto result = run_rank_processes(
+        script(1, "touch " + folder.path() + "/up; while :; do sleep 0.02; done"));
+    _exit(result.ok() ? *result : 99);
+  }
+  folder.wait_for("up");
+  kill(launcher, SIGHUP);
+  kill(launcher, SIGTERM);
+  int status = 0;
+  waitpid(launcher, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 128 + SIGTERM);
 }
 
 // Ranks must die however early the launcher is killed, and whatever signals they ignore. Each rank

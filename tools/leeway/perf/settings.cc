@@ -85,7 +85,8 @@ Status check_counts(const Arguments& arguments) {
   if (arguments.warmup < 0 || arguments.checks < 0)
     return refuse("--warmup and --check must be 0 or more");
   if (arguments.root < 0 || arguments.root >= kNoRank) return refuse("--root is not a rank");
-  if (arguments.deadline_ms < 0) return refuse("--deadline-ms must be positive");
+  if (!(arguments.deadline_ms >= 0 && arguments.deadline_ms <= 1e9))
+    return refuse("--deadline-ms must be positive, and 1e9 or less");
   const double loss = arguments.loss.value_or(0);
   if (!(loss >= 0 && loss <= 1)) return refuse("--loss is a fraction, 0 .. 1");
   if (!(arguments.burst.value_or(1) >= 1))

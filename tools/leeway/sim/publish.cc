@@ -10,6 +10,7 @@
 #include "report/report.h"
 #include "sim/repeat_command.h"
 #include "sim/result_table.h"
+#include "standard_output.h"
 #include "text_file.h"
 
 namespace leeway::tools::simulation {
@@ -62,8 +63,7 @@ Status write_results(const Job& job, const sim::ReportInput& input) {
 void print_results(const Job& job, std::span<const sim::CellRecord> cells) {
   if (job.arguments.json_path == "-") return;
   const bool colour = ::isatty(STDOUT_FILENO) != 0;
-  std::fputs(result_table(job.plan.scenario, cells, colour).c_str(), stdout);
-  std::fputs(checkers_text(cells).c_str(), stdout);
+  print(result_table(job.plan.scenario, cells, colour) + checkers_text(cells));
   std::printf("trace     %s\n", sim::hash_text(sim::trace_hash_of(cells)).c_str());
   if (job.folder) std::printf("report    %s\n", job.folder->path("report.html").c_str());
   if (job.trace.active()) std::printf("packets   %s\n", job.arguments.trace_path.c_str());
