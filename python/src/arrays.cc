@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "bindings.h"
 #include "errors.h"
@@ -52,46 +53,85 @@ nb::object hold_of(nb::handle value) {
   return nb::borrow(value);
 }
 
+[[noreturn]] void refuse_strides(const char* what) {
+  refuse(
+      "%s: the array is not contiguous; pass a contiguous one (numpy.ascontiguousarray(x), "
+      "tensor.contiguous())",
+      what);
+}
+
+// Returns whether a buffer has dimensions but names no strides, as those of ctypes: then it is
+// contiguous.
+bool lacks_strides(nb::handle value) {
+  Py_buffer buffer;
+  if (PyObject_CheckBuffer(value.ptr()) == 0) return false;
+  if (PyObject_GetBuffer(value.ptr(), &buffer, PyBUF_RECORDS_RO) != 0) {
+    PyErr_Clear();
+    return false;
+  }
+  const bool lacks = buffer.ndim > 0 && (buffer.strides == nullptr || buffer.shape == nullptr);
+  PyBuffer_Release(&buffer);
+  return lacks;
+}
+
+// Returns the buffer of a memoryview, nullptr of other objects.
+const Py_buffer* buffer_of(nb::handle hold) {
+  return PyMemoryView_Check(hold.ptr()) ? PyMemoryView_GET_BUFFER(hold.ptr()) : nullptr;
+}
+
 // `as`, if given, is the type as which elements are read, whatever type the array names.
 template <typename Any>
-Array accept(const Any& array, nb::handle value, const char* what, std::optional<DataType> as) {
+Array accept(const Any& array, nb::handle value, nb::object hold, const char* what,
+             std::optional<DataType> as) {
   if (array.device_type() != nb::device::cpu::value) {
     refuse(
         "%s: the tensor lies on a device; copy it to the CPU (tensor.cpu()), or use leeway.torch",
         what);
   }
-  if (!is_contiguous(array)) {
-    refuse(
-        "%s: the array is not contiguous; pass a contiguous one (numpy.ascontiguousarray(x), "
-        "tensor.contiguous())",
-        what);
-  }
+  if (!is_contiguous(array)) refuse_strides(what);
   const auto dtype = as ? as : dtype_of(array.dtype());
   if (as && array.itemsize() != size_of(*as)) {
     refuse("%s: an array of %zu-byte elements cannot be read as %s", what,
            static_cast<std::size_t>(array.itemsize()), to_string(*as).data());
   }
   if (!dtype) {
-    const nb::object named = nb::getattr(value, "dtype", nb::none());
+    const nb::object named = nb::getattr(value, "dtype", nb::getattr(hold, "format", nb::none()));
     refuse(
         "%s: elements of %s cannot travel; Leeway has float16/32/64, bfloat16, int8/32/64, "
         "uint8/32/64, bool, and FP8 through leeway.typed()",
         what, nb::repr(named).c_str());
   }
-  return {nb::borrow(value), hold_of(value),
+  return {nb::borrow(value), std::move(hold),
           const_cast<void*>(static_cast<const void*>(array.data())), array.size(), *dtype};
 }
 
 Array import(nb::handle value, bool writable, const char* what, std::optional<DataType> as) {
+  nb::object hold = hold_of(value);
+  const Py_buffer* const buffer = buffer_of(hold);
+  // nanobind reads strides even where there are none. A memoryview always has them, but there is
+  // none of more than 64 dimensions.
+  const bool strideless = lacks_strides(value);
+  const nb::handle from = strideless ? nb::handle(hold) : value;
+  // ctypes names no format of unions and packed structures: they look like bytes, but longer.
+  const bool numbers = buffer == nullptr
+                           ? !strideless
+                           : buffer->itemsize == 1 || std::string_view(buffer->format) != "B";
   nb::ndarray<> read_write;
-  if (nb::try_cast(value, read_write, false)) return accept(read_write, value, what, as);
+  if (numbers && nb::try_cast(from, read_write, false))
+    return accept(read_write, value, std::move(hold), what, as);
   PyErr_Clear();
   nb::ndarray<nb::ro> read_only;
-  if (nb::try_cast(value, read_only, false)) {
-    if (!writable) return accept(read_only, value, what, as);
+  if (numbers && nb::try_cast(from, read_only, false)) {
+    if (!writable) return accept(read_only, value, std::move(hold), what, as);
     refuse("%s: the array is read-only, and the result is written to it; pass a copy", what);
   }
   PyErr_Clear();
+  if (buffer != nullptr && PyBuffer_IsContiguous(buffer, 'C') == 0) refuse_strides(what);
+  if (buffer != nullptr) {
+    refuse(
+        "%s: %s is no array of numbers; its elements have %zd bytes and the buffer format \"%s\"",
+        what, nb::type_name(value.type()).c_str(), buffer->itemsize, buffer->format);
+  }
   refuse(
       "%s: %s is no array of numbers; pass one that has DLPack or the buffer protocol (NumPy, "
       "torch, JAX)",

@@ -71,11 +71,16 @@ Rank to_peer(nb::handle value, const Communicator& communicator) {
   return value.is_none() ? kAnyRank : to_rank(value, communicator, "peer");
 }
 
+template <typename Number>
+std::vector<Number> to_numbers(nb::handle value, const char* what) {
+  std::vector<Number> numbers;
+  if (nb::try_cast(value, numbers)) return numbers;
+  refuse("%s: %s is no sequence of whole numbers from 0", what, nb::repr(value).c_str());
+}
+
 Counts to_counts(nb::handle value, const char* what) {
   if (value.is_none()) return std::nullopt;
-  std::vector<std::size_t> counts;
-  if (nb::try_cast(value, counts)) return counts;
-  refuse("%s: %s is no sequence of whole numbers from 0", what, nb::repr(value).c_str());
+  return to_numbers<std::size_t>(value, what);
 }
 
 // Each operation as a function that begins it. Blocking calls begin and wait.
@@ -170,10 +175,14 @@ Work recv(Self self, Call& call, nb::handle tensor, nb::handle peer) {
                                  call.options());
 }
 
-Work exchange(Self self, Call& call, nb::sequence messages) {
+Work exchange(Self self, Call& call, nb::handle messages) {
   Communicator& communicator = self.get();
+  nb::sequence given;
+  if (!nb::try_cast(messages, given)) {
+    refuse("exchange: %s is no list of messages", nb::repr(messages).c_str());
+  }
   std::vector<Message> made;
-  for (nb::handle message : messages) {
+  for (nb::handle message : given) {
     nb::tuple parts;
     if (!nb::try_cast(message, parts) || parts.size() < 3) {
       refuse("exchange: %s; give (\"send\" or \"recv\", array, peer[, tag])",
@@ -300,11 +309,11 @@ void def_calls(nb::class_<PyCommunicator>& to) {
       "Receives from one rank; peer=None: from whichever sends next with this tag. The report's\n"
       "messages[0] says from whom, and how many elements.",
       "tensor"_a.none(), "peer"_a.none(), options);
-  Messages<nb::sequence>::def(
+  Messages<Any>::def(
       to, "exchange", &exchange,
       "Any number of sends and receives as one call: a list of (\"send\" or \"recv\", array,\n"
       "peer[, tag]).",
-      "messages"_a, options);
+      "messages"_a.none(), options);
 }
 
 Work barrier(Self self, nb::handle deadline) {
@@ -367,7 +376,19 @@ std::unique_ptr<PyCommunicator> split(Self self, nb::handle color, nb::handle ke
   return wait_for(self.get().split_async(chosen, order));
 }
 
+// Returns whether sys.exit() ended a block, and says that all is well. That is a normal end.
+bool exits_well(nb::handle error) {
+  if (!nb::isinstance(error, nb::handle(PyExc_SystemExit))) return false;
+  const nb::object code = error.attr("code");
+  return code.is_none() || (PyLong_Check(code.ptr()) != 0 && PyObject_IsTrue(code.ptr()) == 0);
+}
+
 }  // namespace
+
+const PyCommunicator& to_communicator(nb::handle value) {
+  if (nb::isinstance<PyCommunicator>(value)) return nb::cast<const PyCommunicator&>(value);
+  refuse("communicator: %s is not a leeway.Communicator", nb::repr(value).c_str());
+}
 
 namespace {
 
@@ -432,7 +453,10 @@ void bind_communicator(nb::module_& module) {
                                           "All ranks make the same calls in the same order, with "
                                           "equal sizes and types. Calls may come\n"
                                           "from several threads. The GIL is free while a call "
-                                          "waits. `with` leaves the group at its end.\n\n"
+                                          "waits. `with` leaves the group at its\n"
+                                          "end, also by sys.exit(0). Where another exception ends "
+                                          "the block, it aborts: peers fail at\n"
+                                          "once.\n\n"
                                           "Arrays are anything with DLPack or the buffer protocol, "
                                           "contiguous in C order, of\n"
                                           "float16/32/64, int8/32/64, uint8/32/64, bool, or "
@@ -503,10 +527,11 @@ void bind_communicator(nb::module_& module) {
           "ranks call it. color=None: of no group, returns None.")
       .def(
           "shrink",
-          [](Self self, const std::vector<Rank>& excluded) {
-            return wait_for(self.get().shrink_async(excluded));
+          [](Self self, nb::handle excluded) {
+            return wait_for(self.get().shrink_async(to_numbers<Rank>(excluded, "excluded")));
           },
-          "excluded"_a, "A communicator without these ranks, which may be dead and do not call.")
+          "excluded"_a.none(),
+          "A communicator without these ranks, which may be dead and do not call.")
       .def(
           "abort", [](Self self) { self.get().abort(); }, nb::call_guard<WithoutGil>(),
           "Everything in flight fails at once with CancelledError, and so does what comes later.")
@@ -516,10 +541,10 @@ void bind_communicator(nb::module_& module) {
       .def("__enter__", [](nb::object self) { return self; })
       .def(
           "__exit__",
-          [](PyCommunicator& self, nb::handle type, nb::handle, nb::handle) {
+          [](PyCommunicator& self, nb::handle type, nb::handle value, nb::handle) {
             // Aborts if the block failed: peers must not wait for data that this rank will not
             // send.
-            if (!type.is_none() && !self.closed()) {
+            if (!type.is_none() && !exits_well(value) && !self.closed()) {
               WithoutGil free;
               self.get().abort();
             }

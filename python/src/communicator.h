@@ -34,6 +34,9 @@ class PyCommunicator {
   std::unique_ptr<Communicator> communicator_;
 };
 
+// Returns the communicator that an argument is. Throws InvalidArgument if it is none.
+const PyCommunicator& to_communicator(nanobind::handle value);
+
 // Reads the arguments of a collective call. If they cannot be read, makes a refused call instead.
 template <typename Read>
 auto read_counted(const PyCommunicator& communicator, const Read& read) {

@@ -33,6 +33,12 @@ std::uint32_t to_count(nb::handle value, const char* what) {
       to_number(value, what, 0, std::numeric_limits<std::uint32_t>::max()));
 }
 
+double to_part(nb::handle value, const char* what) {
+  double part = 0;
+  if (nb::try_cast(value, part)) return part;
+  refuse("%s: %s is no number", what, nb::repr(value).c_str());
+}
+
 template <typename Enum>
 Enum choice(nb::handle value, std::initializer_list<std::pair<const char*, Enum>> names,
             const char* what) {
@@ -51,7 +57,7 @@ class PyComputeBudget {
   PyComputeBudget(nb::object communicator, const ComputeBudgetOptions& options)
       : communicator_(std::move(communicator)) {
     auto made = [&] {
-      Communicator& group = nb::cast<PyCommunicator&>(communicator_).get();
+      Communicator& group = to_communicator(communicator_).get();
       WithoutGil free;
       return ComputeBudget::create(group, options);
     }();
@@ -63,7 +69,7 @@ class PyComputeBudget {
   }
   // Throws if the communicator was closed, because the library does not check that.
   ComputeBudget& get() const {
-    (void)nb::cast<PyCommunicator&>(communicator_).get();
+    (void)to_communicator(communicator_).get();
     return *budget_;
   }
 
@@ -125,8 +131,7 @@ void bind_compute_budget(nb::module_& module) {
              nb::handle normalisation, nb::handle compensation, nb::handle window_steps,
              nb::handle reestimate_steps, nb::handle drift_tolerance,
              nb::handle exchange_deadline) {
-            const auto& group = nb::cast<const PyCommunicator&>(communicator);
-            const auto options = read_counted(group, [&] {
+            const auto options = read_counted(to_communicator(communicator), [&] {
               ComputeBudgetOptions read;
               read.micro_batches = to_count(micro_batches, "micro_batches");
               read.threshold = to_threshold(threshold);
@@ -145,16 +150,18 @@ void bind_compute_budget(nb::module_& module) {
                                            "compensation");
               read.window_steps = to_count(window_steps, "window_steps");
               read.reestimate_steps = to_count(reestimate_steps, "reestimate_steps");
-              read.drift_tolerance = nb::cast<double>(drift_tolerance);
+              read.drift_tolerance = to_part(drift_tolerance, "drift_tolerance");
               read.exchange_deadline = to_duration(exchange_deadline, "exchange_deadline");
               return read;
             });
             new (self) PyComputeBudget(std::move(communicator), options);
           },
-          "communicator"_a, "micro_batches"_a, nb::kw_only(), "threshold"_a.none() = "auto",
-          "warm_up_steps"_a = 6, "micro_batches_min"_a = 1, "normalisation"_a = "realised_weight",
-          "compensation"_a = "none", "window_steps"_a = 44, "reestimate_steps"_a = 1000,
-          "drift_tolerance"_a = 0.1, "exchange_deadline"_a = 30.0,
+          "communicator"_a.none(), "micro_batches"_a.none(), nb::kw_only(),
+          "threshold"_a.none() = "auto", "warm_up_steps"_a.none() = 6,
+          "micro_batches_min"_a.none() = 1, "normalisation"_a.none() = "realised_weight",
+          "compensation"_a.none() = "none", "window_steps"_a.none() = 44,
+          "reestimate_steps"_a.none() = 1000, "drift_tolerance"_a.none() = 0.1,
+          "exchange_deadline"_a.none() = 30.0,
           "threshold: \"auto\", a time (0.55, \"550ms\"), or None. A collective call.")
       .def(
           "next_micro_batch",
@@ -182,10 +189,12 @@ void bind_compute_budget(nb::module_& module) {
                    [](const PyComputeBudget& self) { return self.get().micro_batch(); })
       .def(
           "steps_due",
-          [](const PyComputeBudget& self, std::uint64_t planned) {
-            return self.get().steps_due(planned);
+          [](const PyComputeBudget& self, nb::handle planned) {
+            const std::int64_t steps =
+                to_number(planned, "steps_planned", 0, std::numeric_limits<std::int64_t>::max());
+            return self.get().steps_due(static_cast<std::uint64_t>(steps));
           },
-          "steps_planned"_a)
+          "steps_planned"_a.none())
       .def_prop_ro(
           "threshold",
           [](const PyComputeBudget& self) { return to_seconds(self.get().threshold()); },

@@ -14,7 +14,7 @@ namespace nb = nanobind;
 namespace leeway::python {
 namespace {
 
-[[noreturn]] void refuse(nb::handle value, const char* what) {
+[[noreturn]] void refuse_time(nb::handle value, const char* what) {
   throw Failure(Status::error(
       StatusCode::kInvalidArgument,
       "%s: %s is no time; give seconds (0.02), a text with a unit (\"20ms\"), a timedelta, or None",
@@ -31,7 +31,7 @@ double unit_of(std::string_view name) {
 }
 
 Duration from_seconds(double seconds, nb::handle value, const char* what) {
-  if (std::isnan(seconds) || seconds < 0) refuse(value, what);
+  if (std::isnan(seconds) || seconds < 0) refuse_time(value, what);
   constexpr double kMost = 9e9;  // limit of int64 nanoseconds, in seconds
   if (seconds > kMost) return no_deadline;
   return Duration(std::llround(seconds * 1e9));
@@ -56,13 +56,13 @@ Duration to_duration(nb::handle value, const char* what) {
     const char* const end = text.data() + text.size();
     const auto [rest, error] = std::from_chars(text.data(), end, number);
     const double unit = unit_of({rest, static_cast<std::size_t>(end - rest)});
-    if (error != std::errc() || unit == 0) refuse(value, what);
+    if (error != std::errc() || unit == 0) refuse_time(value, what);
     return from_seconds(number * unit, value, what);
   }
   if (nb::hasattr(value, "total_seconds"))
     return from_seconds(nb::cast<double>(value.attr("total_seconds")()), value, what);
   double seconds = 0;
-  if (PyBool_Check(value.ptr()) || !nb::try_cast(value, seconds)) refuse(value, what);
+  if (PyBool_Check(value.ptr()) || !nb::try_cast(value, seconds)) refuse_time(value, what);
   return from_seconds(seconds, value, what);
 }
 

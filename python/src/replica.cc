@@ -46,25 +46,31 @@ ReplicaOptions options_of(std::uint32_t age_max, nb::handle delivery, nb::handle
   return options;
 }
 
+ReplicaOptions to_options(nb::handle value) {
+  if (value.is_none()) return {};
+  if (nb::isinstance<ReplicaOptions>(value)) return nb::cast<ReplicaOptions>(value);
+  refuse("options: %s is not a leeway.ReplicaOptions", nb::repr(value).c_str());
+}
+
 // Replicated parameters, with the array and the communicator that they need.
 class PyReplica {
  public:
   PyReplica(nb::object communicator, nb::handle parameters, const ReplicaOptions& options)
       : communicator_(std::move(communicator)),
         parameters_(to_array(parameters, true, "parameters")),
-        replica_(value_of(Replica::create(nb::cast<PyCommunicator&>(communicator_).get(),
+        replica_(value_of(Replica::create(to_communicator(communicator_).get(),
                                           to_floats(parameters_, "parameters"), options))) {}
 
   // The replica. Throws if the communicator has been closed meanwhile.
   Replica& get() const {
-    (void)nb::cast<PyCommunicator&>(communicator_).get();
+    (void)to_communicator(communicator_).get();
     return *replica_;
   }
   const nb::object& parameters() const { return parameters_.owner; }
   // Reads the arguments of a collective call, as read_counted() does.
   template <typename Read>
   auto counted(const Read& read) const {
-    return read_counted(nb::cast<const PyCommunicator&>(communicator_), read);
+    return read_counted(to_communicator(communicator_), read);
   }
 
  private:
@@ -173,11 +179,9 @@ void bind_replica(nb::module_& module) {
       .def(
           "__init__",
           [](PyReplica* self, nb::object communicator, nb::handle parameters, nb::handle options) {
-            new (self)
-                PyReplica(std::move(communicator), parameters,
-                          options.is_none() ? ReplicaOptions() : nb::cast<ReplicaOptions>(options));
+            new (self) PyReplica(std::move(communicator), parameters, to_options(options));
           },
-          "communicator"_a, "parameters"_a, "options"_a.none() = nb::none(),
+          "communicator"_a.none(), "parameters"_a.none(), "options"_a.none() = nb::none(),
           "`parameters`: contiguous float32, the same values on all ranks, or synchronize() first.")
       .def_prop_ro("parameters", &PyReplica::parameters)
       .def_prop_ro(
@@ -207,7 +211,7 @@ void bind_replica(nb::module_& module) {
             const CollectiveOptions value = made.value();
             return without_gil([&] { return self.get().reduce_gradients(values, value); });
           },
-          "gradient"_a, "options"_a.none() = nb::none(), "changes"_a,
+          "gradient"_a.none(), "options"_a.none() = nb::none(), "changes"_a,
           "Afterwards gradient[owned_range] holds the reduction; the rest is untouched.")
       .def(
           "broadcast_parameters",

@@ -1,5 +1,10 @@
 """Bad input: one clear exception that says what, where and what to do."""
 
+import array
+import ast
+import ctypes
+import re
+
 import numpy as np
 import pytest
 
@@ -23,6 +28,44 @@ def comm(group):
 def test_arrays(comm, bad, says):
     with pytest.raises(leeway.InvalidArgumentError, match=says):
         comm.all_reduce(bad)
+
+
+class Pair(ctypes.Structure):
+    _fields_ = [("first", ctypes.c_float), ("second", ctypes.c_int32)]
+
+
+class Packed(ctypes.Structure):  # its buffer says that it consists of bytes, as that of a union
+    _pack_ = 1
+    _fields_ = [("first", ctypes.c_float), ("second", ctypes.c_int32)]
+
+
+class Either(ctypes.Union):
+    _fields_ = [("first", ctypes.c_float), ("second", ctypes.c_int32)]
+
+
+@pytest.mark.parametrize("bad, says", [
+    ((Pair * 2)(), r'Pair_Array_2 is no array of numbers; its elements have 8 bytes and the buffer format "T\{'),
+    (Pair(), "Pair is no array of numbers"),
+    ((Packed * 2)(), "Packed_Array_2 is no array of numbers; its elements have 8 bytes"),
+    ((Either * 2)(), "Either_Array_2 is no array of numbers; its elements have 4 bytes"),
+    ((ctypes.c_void_p * 2)(), "is no array of numbers"),
+    ((ctypes.c_float.__ctype_be__ * 2)(), 'is no array of numbers.*">f"'),
+    ((ctypes.c_int16 * 2)(), "elements of '<h' cannot travel"),
+    (array.array("h", [1, 2]), "elements of 'h' cannot travel"),
+    (memoryview(bytearray(8))[::2], "not contiguous"),
+    (memoryview((ctypes.c_float * 4)()).toreadonly(), "read-only"),
+])
+def test_buffers(comm, bad, says):
+    with pytest.raises(leeway.InvalidArgumentError, match=says):
+        comm.all_reduce(bad)
+
+
+def test_a_buffer_of_more_dimensions_than_python_reads(comm):
+    kind = ctypes.c_float
+    for _ in range(65):
+        kind = kind * 1
+    with pytest.raises(leeway.InvalidArgumentError, match="is no array of numbers"):
+        comm.all_reduce(kind())
 
 
 @pytest.mark.parametrize("options, says", [
@@ -131,6 +174,83 @@ def test_a_refused_collective_counts_as_a_call_of_its_rank(group, refused, waits
                 refused(comm if waits else Async(comm), x)
             else:
                 comm.all_reduce(x.copy())
+        comm.all_reduce(x)
+        return x.tolist()
+
+    assert group(2).run(calls) == [[3.0] * 4] * 2
+
+
+def signatures():
+    """Arguments of all methods and constructors that need a communicator, by "Class.method"."""
+    found = {}
+    for kind in (leeway.Communicator, leeway.Replica, leeway.ComputeBudget):
+        for name, method in vars(kind).items():
+            if not hasattr(method, "__nb_signature__") or name.startswith("__") and name != "__init__":
+                continue  # static methods make a communicator and are no call of one
+            (text, *_), = method.__nb_signature__
+            text = re.sub(r"\\\d+", "None", text).split(" -> ")[0]
+            arguments = ast.parse(text + ": ...").body[0].args
+            required = len(arguments.args) - len(arguments.defaults)
+            positional = [argument.arg for argument in arguments.args[1:]]
+            by_name = [argument.arg for argument in arguments.kwonlyargs]
+            found[f"{kind.__name__}.{name}"] = (positional[:required - 1], positional + by_name)
+    return found
+
+
+SIGNATURES = signatures()
+GOOD = {  # for each required argument; an argument that is new needs a value here
+    "tensor": lambda comm: np.ones(4, np.float32),
+    "input": lambda comm: np.ones(4, np.float32),
+    "output": lambda comm: np.ones(4, np.float32),
+    "gradient": lambda comm: np.ones(4, np.float32),
+    "parameters": lambda comm: np.ones(4, np.float32),
+    "communicator": lambda comm: comm,
+    "messages": lambda comm: [],
+    **{name: lambda comm: 0 for name in ("root", "peer", "color", "steps_planned")},
+    "micro_batches": lambda comm: 2,
+    "excluded": lambda comm: [0],
+}
+# These need no other rank, or are matched by something else than their number.
+UNCOUNTED = re.compile(r"Communicator\.((send|recv|exchange)(_async)?|shrink)|Replica\.__init__|ComputeBudget\.steps_due")
+
+
+def test_signatures_are_found():
+    assert {"Communicator.all_reduce", "Communicator.split", "Communicator.exchange_async", "Communicator.barrier_async",
+            "Replica.__init__", "Replica.reduce_gradients", "ComputeBudget.__init__"} <= set(SIGNATURES)
+    assert SIGNATURES["Communicator.all_gather"] == (["input", "output"], ["input", "output", "options", "counts"])
+
+
+@pytest.mark.parametrize("bad", [None, object()], ids=["None", "object"])
+@pytest.mark.parametrize("method, argument", [(method, argument) for method, (_, arguments) in SIGNATURES.items()
+                                              for argument in arguments])
+def test_a_rank_stays_in_step_whatever_its_argument_is(group, method, argument, bad):
+    """The argument may be refused or may be right; a TypeError would mean that the call did not count."""
+    required, _ = SIGNATURES[method]
+    kind, name = method.split(".")
+
+    def bound(comm):
+        if kind == "Communicator":
+            return getattr(comm, name)
+        if name == "__init__":
+            return getattr(leeway, kind)
+        made = leeway.Replica(comm, np.ones(4, np.float32)) if kind == "Replica" else leeway.ComputeBudget(comm, 2)
+        return getattr(made, name)
+
+    def calls(comm):
+        x = np.full(4, 1 + comm.rank, np.float32)
+        function = bound(comm)
+        arguments = {name: GOOD[name](comm) for name in required} | {argument: bad}
+        if "options" in SIGNATURES[method][1] and UNCOUNTED.match(method) and kind == "Communicator":
+            arguments["delivery"] = leeway.exact("1ms")  # nobody sends or receives on the other side
+        try:
+            if comm.rank == 1:
+                work = function(**arguments)
+                if name.endswith("_async"):
+                    work.wait()
+            elif not (UNCOUNTED.match(method) or argument == "communicator"):
+                comm.all_reduce(x.copy())
+        except leeway.Error:
+            pass
         comm.all_reduce(x)
         return x.tolist()
 

@@ -1,3 +1,5 @@
+import ctypes
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,13 @@ def test_what_is_encoded_decodes_alone(codec, bits):
     assert np.mean((decoded - values) ** 2) < (1e-12 if bits == 32 else 3)
     packet = encoded[: encoded.size // 4]  # the first of four packets
     assert (leeway.decode(packet, codec, 1024, seed=3) == decoded[:1024]).all()
+
+
+def test_ctypes():
+    values = (ctypes.c_float * 32)(*range(32))
+    encoded = leeway.encode(values, "bf16")
+    assert (encoded == leeway.encode(np.asarray(values), "bf16")).all()
+    assert leeway.decode((ctypes.c_uint8 * 64)(*encoded.tolist()), "bf16", 32).tolist() == list(range(32))
 
 
 def test_rounding_is_unbiased():

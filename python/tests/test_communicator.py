@@ -1,7 +1,9 @@
 import array
 import asyncio
+import ctypes
 import gc
 import mmap
+import multiprocessing
 import re
 import signal
 import time
@@ -49,6 +51,28 @@ def test_types(group, dtype):
 
     for tensor in group(2).run(call):
         assert (tensor == 6).all()
+
+
+@pytest.mark.parametrize("make", [
+    lambda: (ctypes.c_float * 32)(*[2] * 32),
+    lambda: ((ctypes.c_float * 8) * 4)(*[(ctypes.c_float * 8)(*[2] * 8)] * 4),
+    lambda: ctypes.c_float(2),
+    lambda: (ctypes.c_long * 5)(*[2] * 5),
+    lambda: (ctypes.c_uint32 * 5)(*[2] * 5),
+    lambda: (ctypes.c_float * 0)(),
+    lambda: multiprocessing.RawArray("d", [2] * 7),
+    lambda: memoryview((ctypes.c_double * 3)(*[2] * 3)),
+    lambda: array.array("f", [2] * 9),
+], ids=["1-D", "2-D", "0-D", "long", "uint32", "empty", "RawArray", "memoryview", "array"])
+def test_buffers_of_ctypes_and_others(group, make):
+    def call(comm):
+        given, output = make(), make()
+        comm.all_reduce(given)
+        comm.all_reduce(given, output=output)
+        return np.asarray(given).tolist(), np.asarray(output).tolist(), np.asarray(make()).tolist()
+
+    for given, output, two in group(2).run(call):
+        assert given == (np.asarray(two) * 2).tolist() and output == (np.asarray(two) * 4).tolist()
 
 
 def test_what_is_not_finite_counts_as_missing(group):
@@ -336,6 +360,22 @@ def test_with_aborts_where_the_body_fails(group):
     mine, theirs = pair.errors(call)
     assert str(mine) == "mine"
     assert isinstance(theirs, leeway.PeerLostError)
+
+
+@pytest.mark.parametrize("error, does", [
+    (SystemExit(0), "destroyed"), (SystemExit(None), "destroyed"), (SystemExit(False), "destroyed"),
+    (SystemExit(1), "aborted"), (SystemExit("a text"), "aborted"), (KeyboardInterrupt(), "aborted"),
+], ids=repr)
+def test_with_left_by_a_good_exit_closes_and_does_not_abort(group, error, does):
+    """Closing lets calls in flight, and peers that lack data, finish. A call that no peer joins tells the two apart."""
+    comm = group(2).communicators[0]
+    with pytest.raises(type(error)):
+        with comm:
+            work = comm.all_reduce_async(np.zeros(4))
+            raise error
+    assert comm.closed
+    with pytest.raises(leeway.CancelledError, match=f"communicator was {does}"):
+        work.wait("20s")
 
 
 def test_counters_and_options(group):
