@@ -1,4 +1,5 @@
-// The figures of single rounds, and their names for plots over "round".
+// Columns with one figure a round, such as its loss. Plots whose x axis is "round" draw them by
+// name.
 #pragma once
 
 #include <span>

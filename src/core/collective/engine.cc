@@ -169,7 +169,8 @@ bool Engine::start(Instant now, Request& request) {
   }
   automatic_.on_start(request);
   if (!begin(now, request, number)) return false;
-  // The exchange has the same place as the call after it, but a number of its own.
+  // AutomaticCodec's exchange has a round number of its own, but shares the place of the call after
+  // it. So from here on, rounds are numbered higher by one than places.
   if (number && automatic_.is_exchange(request)) ++*unplaced_;
   payloads_open_ += request.payload != nullptr;
   return true;

@@ -38,7 +38,7 @@ constexpr Duration kRelayMax = std::chrono::seconds(60);
 constexpr Duration kFarewellMin = 2 * kBackOff;
 constexpr std::uint32_t kFarewellTriesMin = 12;
 
-// Copies of a good-bye that was not answered at once.
+// Number of copies that leave together when a good-bye is repeated because no answer came in time.
 constexpr int kFarewellCopies = 3;
 
 // Number of good-byes that leave at equal pauses before the pause doubles. On some links a burst of

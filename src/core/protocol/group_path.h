@@ -25,7 +25,8 @@ class GroupPath {
   }
   std::uint32_t in_flight(std::uint32_t sent) const { return sent - acknowledged_; }
   bool hears() const { return hears_; }
-  // Call it when the peer reports no new multicast datagrams. It gets unicast until it reports one.
+  // Call give_up() when the peer reports no new multicast datagrams. The peer then gets unicast
+  // until it reports a new one.
   void give_up() { hears_ = false; }
 
   // Receiving side.

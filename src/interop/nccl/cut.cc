@@ -38,8 +38,8 @@ std::size_t part_elements(const Operation& operation, int size) {
   return (block + kMultiple - 1) / kMultiple * kMultiple / element;
 }
 
-// A part's blocks in memory and in staging. In staging, input and output overlap if the operation
-// works in place.
+// Where a part's blocks lie in memory and in staging. Each row is one block. In staging, input and
+// output share blocks, except in an all_to_all, which cannot work in place.
 struct Layout {
   std::size_t input_rows = 1;
   std::size_t output_rows = 1;

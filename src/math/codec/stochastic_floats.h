@@ -43,10 +43,10 @@ constexpr std::uint16_t round_stochastically(const Minifloat& format, float valu
 
 }  // namespace internal
 
-// One element: the definition, which the vector kernels must match byte for byte. Over a uniform
-// random word the mean is within 2^-17 quantum of the value; representable values stay as they are.
-// A value above the largest finite value rounds to nearest. Otherwise even a value only just above
-// could become infinity.
+// Encodes one element. This is the definition, and the vector kernels must match it bit for bit.
+// The mean over all random words is within 2^-17 of the format's step from the value. Representable
+// values stay as they are. A value above the largest finite one is rounded to nearest, because
+// stochastic rounding could make it infinite even if it is only just above.
 constexpr Half half_from_float(float value, std::uint16_t random) {
   if (internal::magnitude_bits(value) > internal::kHalfMax) return half_from_float(value);
   constexpr Minifloat kFormat = internal::kHalf;  // a copy, as in block_scale.h

@@ -73,8 +73,8 @@ inline constexpr std::array<const char*, 5> kProtectingVariables = {
 // of kProtectingVariables is set and empty.
 Status seal_by_default(Options& options, const EnvironmentGetter& get = process_environment());
 
-// Returns the level in LEEWAY_LOG, for lines logged before options exist; warn if it is unset or
-// wrong.
+// Returns the level that LEEWAY_LOG names, or LogLevel::warn if the variable is unset or invalid.
+// The level is for lines that are logged before options exist.
 LogLevel log_level(const EnvironmentGetter& get);
 
 // One LEEWAY_* variable the library understands, for `leeway doctor` and the documentation.

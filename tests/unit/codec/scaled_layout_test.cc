@@ -13,8 +13,8 @@
 namespace leeway::codec {
 namespace {
 
-// Returns the first `bytes` bytes of the encoding of `values` and of zeros behind them, up to
-// `count` elements. All later bytes must be 0.
+// Encodes `values`, filled up with zeros to `count` elements. Returns the first `bytes` bytes of
+// the encoding, and expects all later ones to be 0.
 std::vector<int> first_bytes(const Format& format, std::initializer_list<float> values,
                              std::size_t count, std::size_t bytes) {
   std::vector<float> padded(values);

@@ -1,5 +1,5 @@
-// No call outlives its deadline by more than a tick, whatever a peer does. The error of a failed
-// call names the operation, the place and the rank.
+// No call outlives its deadline by more than a tick, whatever a peer does. The error of a call that
+// failed names the operation with its number, the rank that reports it, and the peer at fault.
 #include <gtest/gtest.h>
 
 #include "base/limits.h"

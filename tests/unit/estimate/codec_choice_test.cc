@@ -247,7 +247,8 @@ TEST(ChooseCodec, NeverGivesAWeakerGradientFewerBits) {
 }
 
 TEST(ChooseCodec, SpendsNoBitsAgainstLoss) {
-  // Loss alone makes three times the allowed noise, and nvfp4 adds less than a tenth of that.
+  // In the first case loss alone makes three times the allowed noise. In the others the gradient is
+  // not known, and a tenth of the loss variance is allowed.
   const double loss_variance = 20.0 * quantisation(Codec::nvfp4, 1.0);
   EXPECT_EQ(chosen(inputs(1.0, loss_variance, loss_variance)), Codec::nvfp4);
   EXPECT_EQ(chosen(inputs(1.0, -1.0, loss_variance)), Codec::nvfp4);

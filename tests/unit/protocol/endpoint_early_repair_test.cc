@@ -126,7 +126,8 @@ TEST(EndpointEarlyRepair, WhatIsLostTwiceComesAfterThePass) {
   EXPECT_GT(answers, 12u);
 }
 
-// A peer with keys asks for results of chunks that are not reduced yet, which must not be sent.
+// A member of the job asks for all packets of the spread half early, also for those of chunks that
+// are not reduced yet. Only packets that have already left may be sent again.
 TEST(EndpointEarlyRepair, WhatHasNotLeftYetIsNotSentAgain) {
   LongPass pass;
   bool asked = false;

@@ -87,8 +87,8 @@ TEST(TcpFlow, LostTailIsFoundByAProbe) {
   ASSERT_TRUE(path.run_until_delivered(0, 10 * kSegment, kSecond));
   EXPECT_EQ(path.flow(0).sender().counters().probes, 1u);
   EXPECT_EQ(path.flow(0).sender().counters().timeouts, 0u);
-  // The last acknowledgement comes at 10 ms, or later if delayed. The one segment left then takes a
-  // timeout.
+  // The last acknowledgement comes at 10 ms, or later if it is delayed. One segment is outstanding
+  // then, so the probe waits for 2 SRTT and 200 ms, but no longer than a timeout.
   EXPECT_LT(path.now().ns, 300 * kMs);
 }
 

@@ -84,8 +84,8 @@ void append(std::string& text, char separator, T value) {
   text.append(digits.data(), end);
 }
 
-// Makes a normal number of two uniform ones with 53 bits each (Box-Muller). The first one is never
-// 0.
+// Returns a normally distributed number, made from two uniform ones with 53 bits each (Box-Muller).
+// The radius is never 0, so its logarithm is finite.
 double normal(const PhiloxCounter& words) {
   const double radius = to_unit(words[0] | std::uint64_t{words[1]} << 32) + 0x1p-54;
   const double angle = to_unit(words[2] | std::uint64_t{words[3]} << 32);
