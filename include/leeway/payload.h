@@ -22,7 +22,8 @@
 // Sources and sinks work in all_reduce, reduce_scatter and reduce (contributions, and for
 // all_reduce the spread of the result), and in all_gather, broadcast and gather (spread only). They
 // work with every codec but automatic, and in every delivery class. Ranks with and without a source
-// and sink can take part in one call, because the bytes are the same. Other calls return
+// and sink can take part in one call, because the bytes are the same. Only in a group with sites,
+// where some calls go by their sites, all ranks must have one or none. Other calls return
 // kUnsupported. So do error feedback (residual) and control variates, which are left to the code
 // that encodes. The source applies the factor of premul_sum; the sink applies it to the rank's own
 // elements.
