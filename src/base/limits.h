@@ -74,9 +74,9 @@ inline constexpr std::uint32_t kSendsAheadMax = 64;
 inline constexpr int kGivenUpMax = 4;
 inline constexpr int kGivenUpReports = 4;
 
-// So many reports list a receive that failed because its message does not match. The sender takes
-// the first report that does not list it for the message's end, so all of these must be lost before
-// the two ranks end differently.
+// The number of reports that list a receive which failed because its message does not match. The
+// sender takes the first report without the receive for the message's end. So the two ranks end
+// differently only if all of these reports are lost.
 inline constexpr int kRefusedReports = 16;
 
 // Limit on the messages to a peer that are remembered because their type or length did not match

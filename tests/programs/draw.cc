@@ -264,7 +264,11 @@ class Maker {
                         one.messages[0].count > 0 && dice_.one_in(limits_.differing ? 4 : 40);
     if (unlike) {
       one.type = DataType::f32;
-      one.messages[0].unlike = true;
+      Envelope& letter = one.messages[0];
+      letter.too_long = program_.seed % 2 == 1;
+      // Too long to be done as soon as it is copied, so that its sender must hear of the mismatch.
+      if (letter.too_long) letter.count = std::max<std::size_t>(letter.count, 20'000);
+      letter.unlike = !letter.too_long;
     }
     add(std::move(one));
   }

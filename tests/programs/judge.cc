@@ -221,16 +221,16 @@ std::string Player::odd_difference(const Underway& one, const Outcome& outcome) 
   return odd.empty() ? odd : what + odd;
 }
 
-// Describes what is wrong with the outcome of a message that is received as another type. Both
-// sides must fail, unless the send was done when it had been copied.
+// Describes what is wrong with the outcome of a message that does not match its receive. Both sides
+// must fail, unless the send was done when it had been copied.
 std::string Player::odd_unlike(const Underway& one, const Outcome& outcome) const {
   const Envelope& letter = one.step->messages[0];
   constexpr std::size_t kCopiedBytesMax = std::size_t{64} << 10;  // communicator.h
   const bool may_be_done =
       letter.from == one.rank && letter.count * size_of(one.step->type) <= kCopiedBytesMax;
-  if (outcome.ok()) return may_be_done ? "" : "it differs in type, and is ok";
+  if (outcome.ok()) return may_be_done ? "" : "it does not match, and is ok";
   if (outcome.status().code() == StatusCode::kMismatch) return {};
-  return std::string("it differs in type, and ") + outcome.status().c_str();
+  return std::string("it does not match, and ") + outcome.status().c_str();
 }
 
 bool Player::judge(Underway& one, const Outcome& outcome) {
@@ -251,7 +251,7 @@ bool Player::judge(Underway& one, const Outcome& outcome) {
   std::string odd;
   if (step.kind == Kind::mismatch) {
     odd = odd_difference(one, outcome);
-  } else if (step.kind == Kind::message && step.messages[0].unlike) {
+  } else if (step.kind == Kind::message && !step.messages[0].matches()) {
     odd = odd_unlike(one, outcome);
   } else if (!outcome.ok()) {
     odd = odd_failure(one, outcome.status());

@@ -366,7 +366,7 @@ bool Player::call(const Step& step, int rank, int size) {
                                               static_cast<Rank>(letter.to), letter.tag));
       }
       if (letter.to == rank) {
-        const std::size_t room = letter.count + letter.spare;
+        const std::size_t room = letter.room();
         Buffer& part = one->parts.emplace_back(room * element, shift);
         one->envelopes.push_back(i);
         call.messages.push_back(

@@ -116,7 +116,7 @@ std::string call_text(const Step& step, int rank, int size, bool async) {
       if (one.to != rank) return {};
       Step received = step;
       if (one.unlike) received.type = kUnlike;
-      return format("recv%s(%s, %s, %s)", form, view(received, one.count + one.spare).c_str(),
+      return format("recv%s(%s, %s, %s)", form, view(received, one.room()).c_str(),
                     one.any ? "kAnyRank" : std::to_string(one.from).c_str(), tagged.c_str());
     }
     case Kind::exchange: {

@@ -96,6 +96,11 @@ struct Envelope {
   bool any = false;  // received from kAnyRank; then no other rank sends with the tag
   // The receive has another type of the same size, and fails. Only in message steps of float32.
   bool unlike = false;
+  bool too_long = false;  // the receive has room for one element less, and fails; likewise
+
+  bool matches() const { return !unlike && !too_long; }
+  // Returns the number of elements for which the receive has room.
+  std::size_t room() const { return too_long ? count - 1 : count + spare; }
 
   bool operator==(const Envelope&) const = default;
 };
