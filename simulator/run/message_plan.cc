@@ -1,8 +1,10 @@
 #include "run/message_plan.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
+#include "base/limits.h"
 #include "engine/random_stream.h"
 #include "leeway/message.h"
 
@@ -114,8 +116,8 @@ std::uint32_t MessagePlan::tag_of(const Message& message, std::uint32_t round) c
   return from_any(message) ? message.tag + round * tags_ : message.tag;
 }
 
-// Returns the rank's messages in random order. Messages of one pair and tag keep the order of their
-// numbers, so that both sides match them alike.
+// Returns the rank's messages in an order of the rank's own. Messages of one pair and tag keep the
+// order of their numbers, so that both sides match them alike.
 std::vector<MessagePlan::End> MessagePlan::order_of(std::uint32_t rank, std::uint32_t round,
                                                     const std::vector<Message>& messages) const {
   std::vector<End> order;
@@ -125,6 +127,11 @@ std::vector<MessagePlan::End> MessagePlan::order_of(std::uint32_t rank, std::uin
   }
   RandomStream random(seed_, entity_of(round, 1 + rank), Purpose::message);
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+  // Opposite orders of many tags: the tags that have a turn at one rank have none at the other.
+  if (tags_ > limits::kTalkingTagsMax)
+    std::ranges::sort(order, [rank](const End& a, const End& b) {
+      return rank % 2 == 0 ? a.message < b.message : a.message > b.message;
+    });
   for (std::size_t i = 0; i < order.size(); ++i) {
     for (std::size_t j = i + 1; j < order.size(); ++j) {
       const Message& a = messages[order[i].message];

@@ -144,6 +144,7 @@ constexpr std::uint64_t kLanesPart = 2;
 constexpr std::uint64_t kLongFlowsPart = 3;
 constexpr std::uint64_t kOneHostPart = 4;
 constexpr std::uint64_t kRelaySharePart = 5;
+constexpr std::uint64_t kManyTagsPart = 6;
 
 }  // namespace
 
@@ -224,6 +225,8 @@ Scenario draw_scenario(std::uint64_t seed) {
   if (one_host.one_in(2)) scenario.mutable_operation()->set_one_host(true);
   Dice relays(seed, kRelaySharePart);
   draw_relay_share(relays, scenario);
+  Dice many_tags(seed, kManyTagsPart);
+  draw_many_tags(many_tags, scenario);
   excuse_short_deadlines(scenario);
   if (!promises_recovery(scenario)) scenario.mutable_checkers()->add_skip("i9");
   scenario.mutable_checkers()->add_skip("i10");

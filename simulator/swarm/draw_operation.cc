@@ -251,6 +251,15 @@ void draw_sites(Dice& dice, Scenario& scenario) {
   if (dice.one_in(3)) draw_dropped_work(dice, scenario);
 }
 
+void draw_many_tags(Dice& dice, Scenario& scenario) {
+  Operation& operation = *scenario.mutable_operation();
+  if (operation.kind() != Operation::messages || scenario.ranks() > 2 || dice.one_in(4)) return;
+  // More than twice limits::kTalkingTagsMax messages in each direction are more than eager packets.
+  operation.set_tags(1000);
+  operation.set_messages_max(dice.between(800, 1000));
+  operation.set_bytes(12 * operation.datagram_bytes());
+}
+
 // Draws lanes for most scenarios whose calls the library would cut into slices.
 void draw_lanes(Dice& dice, Scenario& scenario) {
   constexpr std::uint32_t kCutFrom = 8192;  // two slices of whole blocks

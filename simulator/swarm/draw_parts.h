@@ -36,6 +36,8 @@ void draw_messages_first(Dice& dice, scenario::Scenario& scenario);
 void draw_long_flows(Dice& dice, scenario::Scenario& scenario);
 // Draws sites. Uses dice of its own, so that other scenarios keep their draws.
 void draw_sites(Dice& dice, scenario::Scenario& scenario);
+// Draws so many tags that some messages wait for a turn. Uses dice of its own.
+void draw_many_tags(Dice& dice, scenario::Scenario& scenario);
 // Draws several lanes. Uses dice of its own. Call it after draw_sites().
 void draw_lanes(Dice& dice, scenario::Scenario& scenario);
 

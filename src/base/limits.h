@@ -19,10 +19,15 @@ inline constexpr int kOpenRoundsMax = 16;
 // collectives may wait for these messages.
 inline constexpr int kOpenCollectivesMax = kOpenRoundsMax - 2;
 
-// Any number of messages (send/recv) may be open. For each tag and direction between two ranks,
-// only this many of the oldest ones exchange datagrams at a time. The others wait for their turn
-// and only take memory.
+// Any number of messages (send/recv) may be open between two ranks. In each direction, only the
+// oldest kTalkingMessagesMax of the oldest kTalkingTagsMax tags exchange datagrams at a time, and
+// messages that the peer mentions. The others wait for their turn and only take memory.
 inline constexpr int kTalkingMessagesMax = 16;
+inline constexpr std::size_t kTalkingTagsMax = 128;
+
+// At most this many receives from a peer exchange datagrams only because the peer mentioned their
+// messages. The peer mentions a further one again.
+inline constexpr std::size_t kMentionedReceivesMax = 64;
 
 // Limit on the tags that this rank may use with one peer in the communicator's life. The message
 // numbers of each tag take some 250 bytes for all that time.

@@ -251,6 +251,23 @@ class Maker {
     return one;
   }
 
+  // Makes an exchange one of so many tags between two ranks that most of them wait for a turn. Most
+  // messages are so long that their receiver must say that it has posted the receive.
+  void crowd(Step& one) {
+    const Envelope first = one.messages[0];
+    const int other = (first.from + 1) % size_of(one.comm);
+    one.crossed = true;
+    one.messages.resize(320 + one.salt / 8 % 200);
+    for (std::size_t i = 0; i < one.messages.size(); ++i) {
+      one.messages[i] = {
+          .from = first.from,
+          .to = other,
+          .count = (i % 8 == 0 ? 8 : std::size_t{10'000}) / leeway::size_of(one.type),
+          .tag = static_cast<std::uint32_t>(1'000'000 + i)};
+      if (i % 6 == 5) std::swap(one.messages[i].from, one.messages[i].to);
+    }
+  }
+
   void messages() {
     const int comm = some_comm(false);
     if (size_of(comm) < 2) return collective();
@@ -260,6 +277,7 @@ class Maker {
     if (nccl() && one.type == DataType::boolean) one.type = DataType::u8;
     const int length = several ? dice_.between(1, 5) : 1;
     for (int i = 0; i < length; ++i) one.messages.push_back(envelope(comm, several));
+    if (several && !nccl() && one.salt % 8 == 3) crowd(one);
     const bool unlike = !several && !nccl() && !limits_.cut && !at(comm).disturbed &&
                         one.messages[0].count > 0 && dice_.one_in(limits_.differing ? 4 : 40);
     if (unlike) {

@@ -354,7 +354,7 @@ bool Player::call(const Step& step, int rank, int size) {
   call.size = size;
   call.extent = &one->extent;
   if (step.kind == Kind::message || step.kind == Kind::exchange) {
-    for (std::size_t i = 0; i < step.messages.size(); ++i) {
+    for (const std::size_t i : order_of_messages(step, rank)) {
       const Envelope& letter = step.messages[i];
       if (letter.from == rank) {
         const TypedTensor content = message_of(step, i);

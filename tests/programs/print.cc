@@ -121,7 +121,8 @@ std::string call_text(const Step& step, int rank, int size, bool async) {
     }
     case Kind::exchange: {
       std::string text;
-      for (const Envelope& one : step.messages) {
+      for (const std::size_t i : order_of_messages(step, rank)) {
+        const Envelope& one = step.messages[i];
         if (one.from == rank)
           text +=
               format("Message::send(%s, %d, %u), ", view(step, one.count).c_str(), one.to, one.tag);

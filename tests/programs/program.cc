@@ -1,6 +1,7 @@
 #include "programs/program.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace leeway::programs {
 
@@ -24,6 +25,13 @@ std::string_view to_string(Difference difference) {
       "count",    "size",      "nothing", "type",  "op",          "kind",
       "delivery", "estimator", "spread",  "codec", "confirm_use", "refused"};
   return kNames[static_cast<std::size_t>(difference)];
+}
+
+std::vector<std::size_t> order_of_messages(const Step& step, int rank) {
+  std::vector<std::size_t> order(step.messages.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (step.crossed && rank % 2 == 1) std::reverse(order.begin(), order.end());
+  return order;
 }
 
 Step differing(const Step& step, bool among) {

@@ -141,6 +141,7 @@ struct Step {
   bool endless = false;                       // no deadline
   int allocation = -1;  // all_reduce only: the step whose memory holds its tensors
   std::vector<Envelope> messages;
+  bool crossed = false;     // odd ranks list the messages in the opposite order
   std::vector<int> colors;  // split only: by rank of the communicator; -1 for none
   std::vector<int> keys;
   int made = 0;                       // number of the first communicator that the step makes
@@ -160,6 +161,9 @@ struct Step {
   bool is_lossy() const { return is_reduction(kind) && delivery != Delivery::Kind::exact; }
   bool operator==(const Step&) const = default;
 };
+
+// Returns the order in which a rank lists the messages of a step, as places in Step::messages.
+std::vector<std::size_t> order_of_messages(const Step& step, int rank);
 
 // The type of an unlike receive.
 inline constexpr DataType kUnlike = DataType::i32;

@@ -20,11 +20,8 @@ Status Engine::check(const OperationSpec& spec) const {
 
 void Engine::submit(Instant now, Request& request, bool may_start) {
   if (request.spec.kind == OperationKind::exchange) return submit_group(now, request, may_start);
-  request.status = endpoint_.liveness().given_up();
-  if (!request.status.ok()) {
-    request.done = true;
-    return;
-  }
+  if (const Status& given_up = endpoint_.liveness().given_up(); !given_up.ok())
+    return request.finish(given_up, now);
   if (Status fault = check(request.spec); !fault.ok())
     return refuse(now, request, fault, may_start);
   if (has_automatic_codec(request.spec.options) && !request.spec.stands_in) {

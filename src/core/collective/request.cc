@@ -17,6 +17,7 @@ std::uint64_t packets_of(const ContributorStats& stats) {
 void Request::finish(const Status& outcome, Instant now) {
   status = outcome;
   done = true;
+  if (finished != nullptr) finished->push_back(this);
   if (member_of != nullptr) member_of->on_done(*this, now);
 }
 

@@ -1,9 +1,11 @@
 // A requested operation, and its outcome when it is done.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "base/time.h"
 #include "collective/operation_spec.h"
@@ -34,8 +36,11 @@ struct Request {
   // For a message that was posted: its number among those of the same peer, tag and direction.
   std::optional<std::uint32_t> message_number;
   MessageGroup* member_of = nullptr;  // the group that this message belongs to
+  // The submitter's own: its place for the request, and a list to which finish() adds the request.
+  std::size_t index = 0;
+  std::vector<Request*>* finished = nullptr;
 
-  // Sets the outcome, and tells the message's group if there is one.
+  // Sets the outcome, and tells the message's group and the submitter's list if there are any.
   void finish(const Status& outcome, Instant now);
 };
 

@@ -55,10 +55,10 @@ bool ControlWriter::write(Instant now, Rank peer, TrainBuffer& out) {
     const int wanted = std::exchange(link.report_copies, 0);
     const int more = state_.outbox.data_empty() ? std::min(wanted, Path::kCopiesMax) : 1;
     const int times = std::max(usual, more);
-    write_report(now, peer, out);
+    const PeerMessages::Listed listed = write_report(now, peer, out);
     for (int copy = 1; copy < times && out.fits(out.segment_bytes()); ++copy)
       write_report(now, peer, out);
-    if (PeerMessages* const messages = state_.rounds.messages(peer)) messages->rotate();
+    if (PeerMessages* const messages = state_.rounds.messages(peer)) messages->rotate(listed);
     if (link.probe_due) state_.outbox.queue_control(peer);
     return true;
   }
@@ -74,9 +74,9 @@ void ControlWriter::write_bare(Instant now, wire::PacketType type, Rank to, Trai
   out.append(wire::encode_bare(state_.prefix(type, to, now), out.scratch(wire::kPrefixBytes)), {});
 }
 
-void ControlWriter::write_report(Instant now, Rank peer, TrainBuffer& out) {
+PeerMessages::Listed ControlWriter::write_report(Instant now, Rank peer, TrainBuffer& out) {
   Link& link = state_.links[peer];
-  const wire::Report report =
+  const auto [report, listed] =
       report_contents(now, peer, link, state_.rounds, failures_, state_.config.datagram_bytes);
   if (PeerMessages* const messages = state_.rounds.messages(peer)) messages->reported_at = now;
   link.report_due = false;
@@ -89,6 +89,7 @@ void ControlWriter::write_report(Instant now, Rank peer, TrainBuffer& out) {
   const auto scratch = out.scratch(wire::report_bytes(report));
   out.append(
       wire::encode_report(state_.prefix(wire::PacketType::report, peer, now), report, scratch), {});
+  return listed;
 }
 
 // Returns the number of copies of a control datagram after `tries` tries without an answer. Control

@@ -21,7 +21,7 @@ class ControlWriter {
  private:
   bool write(Instant now, Rank peer, TrainBuffer& out);
   void write_bare(Instant now, wire::PacketType type, Rank to, TrainBuffer& out);
-  void write_report(Instant now, Rank peer, TrainBuffer& out);
+  PeerMessages::Listed write_report(Instant now, Rank peer, TrainBuffer& out);
   bool write_repair_request(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out);
   bool write_farewell(Instant now, Rank peer, TrainBuffer& out);
   int copies(Rank peer, std::uint32_t tries) const;

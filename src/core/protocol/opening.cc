@@ -26,10 +26,8 @@ void Opening::reopen(Instant now, Round& round, const RoundPlan& plan) {
 
 void Opening::announce(Instant now, Round& round) {
   if (round.plan->point_to_point()) {
-    const MessageList& list = round.stream->list_of(round);
     state_.timers.arm_link(round.plan->point_peer, round.plan->deadline);
-    if (list.size() <= limits::kTalkingMessagesMax) start_talking(now, round);
-    return;
+    return start_messages(now);
   }
   // Each rank begins with the next higher rank, so that no receiver is everybody's first.
   bool strangers = false;
@@ -68,13 +66,18 @@ void Opening::start_towards(Round& round, Rank peer) {
   if (needs_gate || (receives && !sends)) state_.queue_report(peer);
 }
 
-// Starts a message that has become one of the oldest of its stream and direction. From now on it is
-// sent, asked for and listed in reports.
-void Opening::start_talking(Instant now, Round& message) {
-  start_towards(message, message.plan->point_peer);
-  const Rank peer = message.plan->point_peer;
-  state_.timers.arm_link(peer, now + state_.links[peer].rtt().timeout());
-  liveness_.watch(now, peer);
+// Starts messages that have begun to talk. From now on they are sent, asked for and listed in
+// reports.
+void Opening::start_messages(Instant now) {
+  while (Round* const message = state_.rounds.take_starting()) {
+    if (message->ended) continue;
+    const Rank peer = message->plan->point_peer;
+    start_towards(*message, peer);
+    // A message may have waited for longer than the time-out.
+    const Instant due = message->opened_at + state_.links[peer].rtt().timeout();
+    state_.timers.arm_link(peer, std::max(now, due));
+    liveness_.watch(now, peer);
+  }
 }
 
 void Opening::set_up_flows(Round& round) {
@@ -150,13 +153,11 @@ void Opening::set_up_receive(Round& round, FlowKind kind, Rank peer) {
 }
 
 void Opening::reap_ended(Instant now) {
+  start_messages(now);
   while (state_.rounds.any_ended()) {
-    const RoundTable::Ended taken = state_.rounds.take_ended();
-    if (taken.next != nullptr && !taken.next->ended) {
-      start_talking(now, *taken.next);
-      state_.timers.arm_link(taken.next->plan->point_peer, now);
-    }
-    taken.client->on_closed();
+    RoundClient* const client = state_.rounds.take_ended();
+    start_messages(now);
+    client->on_closed();
   }
 }
 

@@ -19,7 +19,7 @@ class Opening {
   void reopen(Instant now, Round& round, const RoundPlan& plan);
   // Announces the round to peers. Begins to send and to wait.
   void announce(Instant now, Round& round);
-  // Removes rounds that have ended, and starts messages that had to wait for one of them.
+  // Removes rounds that have ended, and starts messages that may talk now.
   void reap_ended(Instant now);
   // Returns when the current busy period began, or, if no round is open, when the last one did. A
   // busy period begins when a round is opened while no other round is open.
@@ -27,7 +27,7 @@ class Opening {
 
  private:
   void start_towards(Round& round, Rank peer);
-  void start_talking(Instant now, Round& message);
+  void start_messages(Instant now);
   void set_up_flows(Round& round);
   void set_up_flows(Round& round, FlowKind kind);
   void set_up_send(Round& round, FlowKind kind, Rank peer);

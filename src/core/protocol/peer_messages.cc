@@ -2,7 +2,8 @@
 
 namespace leeway::protocol {
 
-PeerMessages::PeerMessages() : zero_(&streams_[0]) {
+PeerMessages::PeerMessages(std::vector<Round*>& starting)
+    : zero_(&streams_[0]), starting_(starting) {
   given_up_.reserve(limits::kGivenUpMax);
   unmatched_.reserve(limits::kUnmatchedMax);
   refused_.reserve(limits::kGivenUpMax);
@@ -23,14 +24,63 @@ MessageStream& PeerMessages::stream(std::uint32_t tag) {
   return made;
 }
 
-bool PeerMessages::push(Round& round) {
+void PeerMessages::push(Round& round, bool wanted) {
+  const bool send = round.plan->point_send;
   MessageStream& stream = *round.stream;
-  if (!stream.open()) open_.push_back(&stream);
-  MessageList& list = stream.list_of(round);
+  MessageList& list = stream.list(send);
+  Direction& direction = towards(send);
+  if (list.empty()) {
+    list.open_at_ = direction.open.size();
+    direction.open.push_back(&stream);
+  }
   list.push(round);
-  if (list.size() > limits::kTalkingMessagesMax) return false;
-  talking_.push_back(&round);  // the newest message of all
-  return true;
+  if (talking_.capacity() < ++open_count_) talking_.reserve(2 * open_count_);
+  if (list.turn_ == MessageList::Turn::none) {
+    if (stream.tag == 0 || direction.turns < limits::kTalkingTagsMax) {
+      give_turn(stream, send);
+    } else {
+      list.turn_ = MessageList::Turn::waits;
+      direction.waiting.push_back(&stream);
+    }
+  } else if (list.turn_ == MessageList::Turn::has && list.size() <= limits::kTalkingMessagesMax) {
+    start(round);
+  }
+  if (wanted && list.size() <= limits::kTalkingMessagesMax) mention(round);
+}
+
+// Lets the oldest messages of a stream talk.
+void PeerMessages::give_turn(MessageStream& stream, bool send) {
+  MessageList& list = stream.list(send);
+  list.turn_ = MessageList::Turn::has;
+  if (stream.tag != 0) ++towards(send).turns;
+  for (std::size_t i = 0; i < list.foremost(); ++i) start(list[i]);
+}
+
+void PeerMessages::start(Round& round) {
+  if (round.talks) return;
+  round.talks = true;
+  starting_.push_back(&round);
+  const auto older = [](const Round* a, const Round* b) { return a->opening < b->opening; };
+  talking_.insert(std::upper_bound(talking_.begin(), talking_.end(), &round, older), &round);
+}
+
+void PeerMessages::mention(Round& round) {
+  if (round.talks) return;
+  const bool send = round.plan->point_send;
+  if (!send && mentioned_receives_ == limits::kMentionedReceivesMax) return;
+  mentioned_receives_ += !send;
+  round.mentioned = true;
+  start(round);
+}
+
+bool PeerMessages::mention_sends(MessageStream& stream, std::uint32_t opened_below) {
+  const bool news = after(opened_below, stream.peer_opened_below);
+  if (news) stream.peer_opened_below = opened_below;
+  for (std::size_t i = 0; i < stream.sends.foremost(); ++i) {
+    if (!after(stream.peer_opened_below, stream.sends[i].number)) break;
+    mention(stream.sends[i]);
+  }
+  return news;
 }
 
 void PeerMessages::run_ahead(Round& round) {
@@ -38,20 +88,49 @@ void PeerMessages::run_ahead(Round& round) {
   ++ahead_;
 }
 
-Round* PeerMessages::erase(Round& round) {
+void PeerMessages::erase(Round& round) {
   ahead_ -= round.ahead;
+  --open_count_;
+  const bool send = round.plan->point_send;
   MessageStream& stream = *round.stream;
-  MessageList& list = stream.list_of(round);
-  constexpr std::size_t kLast = limits::kTalkingMessagesMax - 1;
+  MessageList& list = stream.list(send);
   const std::size_t place = list.erase(round);
-  if (!stream.open()) open_.erase(std::find(open_.begin(), open_.end(), &stream));
-  if (place > kLast) return nullptr;
-  talking_.erase(std::find(talking_.begin(), talking_.end(), &round));
-  if (list.size() <= kLast) return nullptr;
+  if (round.talks) {
+    const auto older = [](const Round* a, const Round* b) { return a->opening < b->opening; };
+    const auto at = std::lower_bound(talking_.begin(), talking_.end(), &round, older);
+    LEEWAY_ASSERT(at != talking_.end() && *at == &round);
+    talking_.erase(at);
+    std::erase(starting_, &round);
+    mentioned_receives_ -= round.mentioned && !send;
+  }
+  if (list.empty()) return close(stream, send);
+  constexpr std::size_t kLast = limits::kTalkingMessagesMax - 1;
+  if (place > kLast || list.size() <= kLast) return;
   Round& next = list[kLast];
-  const auto older = [](const Round* a, const Round* b) { return a->opening < b->opening; };
-  talking_.insert(std::upper_bound(talking_.begin(), talking_.end(), &next, older), &next);
-  return &next;
+  if (list.turn_ == MessageList::Turn::has) {
+    start(next);
+  } else if (send && after(stream.peer_opened_below, next.number)) {
+    mention(next);
+  }
+}
+
+// Passes the turn of a stream without open messages to the stream that has waited longest.
+void PeerMessages::close(MessageStream& stream, bool send) {
+  MessageList& list = stream.list(send);
+  Direction& direction = towards(send);
+  direction.open[list.open_at_] = direction.open.back();
+  direction.open[list.open_at_]->list(send).open_at_ = list.open_at_;
+  direction.open.pop_back();
+  if (list.turn_ != MessageList::Turn::has) return;  // it stays in the queue, if it waits
+  list.turn_ = MessageList::Turn::none;
+  if (stream.tag == 0) return;
+  --direction.turns;
+  while (!direction.waiting.empty() && direction.turns < limits::kTalkingTagsMax) {
+    MessageStream& next = *direction.waiting.front();
+    direction.waiting.pop_front();
+    next.list(send).turn_ = MessageList::Turn::none;
+    if (!next.list(send).empty()) give_turn(next, send);
+  }
 }
 
 void PeerMessages::touch(MessageStream& stream) {
@@ -64,8 +143,9 @@ void PeerMessages::touch(MessageStream& stream) {
   touched_.front() = &stream;
 }
 
-void PeerMessages::rotate() {
-  ++report_from_;
+void PeerMessages::rotate(const Listed& listed) {
+  report_from_.receives += listed.receives;
+  report_from_.sends += listed.sends;
   const auto said = [](GivenUp& one) { return --one.reports <= 0; };
   std::erase_if(given_up_, said);
   std::erase_if(refused_, said);

@@ -1,12 +1,18 @@
-// Messages (send/recv) between this rank and one peer. Any number may be open. Only the oldest
-// limits::kTalkingMessagesMax of each tag and direction *talk*: they are sent, asked for and
-// reported. So the cost of a datagram or a wake-up does not depend on how many messages of a tag
-// are posted.
+// Messages (send/recv) between this rank and one peer. Any number may be open. Only some *talk*:
+// they are sent, asked for and reported. So the cost of a datagram or a wake-up does not depend on
+// how many messages are posted.
+//
+// Two kinds of messages talk. In each direction, the limits::kTalkingTagsMax tags that have been
+// open longest have a *turn*, and tag 0 always has one; the oldest limits::kTalkingMessagesMax
+// messages of a tag with a turn talk. And the messages that the peer mentions talk, because both
+// sides have those open. Without the second kind, two ranks that post the same tags in different
+// orders could wait for each other's turns for ever.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -27,8 +33,10 @@ class MessageList {
   bool empty() const { return size() == 0; }
   Round& operator[](std::size_t i) const { return *rounds_[first_ + i]; }
 
-  // Number of messages that talk, from the oldest on.
-  std::size_t talking() const { return std::min<std::size_t>(size(), limits::kTalkingMessagesMax); }
+  // Number of messages, from the oldest on, that may talk.
+  std::size_t foremost() const {
+    return std::min<std::size_t>(size(), limits::kTalkingMessagesMax);
+  }
 
   void push(Round& round) {
     if (first_ > rounds_.size() / 2) {
@@ -58,6 +66,9 @@ class MessageList {
   }
 
  private:
+  friend class PeerMessages;
+  enum class Turn : std::uint8_t { none, waits, has };
+
   std::vector<Round*>::const_iterator begin() const {
     return rounds_.begin() + static_cast<std::ptrdiff_t>(first_);
   }
@@ -69,6 +80,8 @@ class MessageList {
 
   std::vector<Round*> rounds_;
   std::size_t first_ = 0;  // messages before this place are closed
+  Turn turn_ = Turn::none;
+  std::size_t open_at_ = 0;  // place among the open streams of its direction, if not empty
 };
 
 // Messages of one tag, both directions. Sends and receives are numbered apart.
@@ -83,16 +96,16 @@ struct MessageStream {
   // One above the highest message number heard from the peer while the tag was watched.
   std::uint32_t heard_below = 0;
 
-  bool open() const { return !sends.empty() || !receives.empty(); }
   // Returns true if a message of the peer was heard for which no receive was posted.
   bool unmatched() const { return after(heard_below, receives_opened); }
-  MessageList& list_of(const Round& round) { return round.plan->point_send ? sends : receives; }
+  MessageList& list(bool send) { return send ? sends : receives; }
 };
 
 // All streams between this rank and one peer.
 class PeerMessages {
  public:
-  PeerMessages();
+  // Messages that begin to talk are added to `starting`.
+  explicit PeerMessages(std::vector<Round*>& starting);
 
   // Returns null if no message of this tag has been opened.
   MessageStream* find(std::uint32_t tag) {
@@ -104,36 +117,45 @@ class PeerMessages {
   // Returns the number of streams. A stream is never forgotten, because its numbers go on.
   std::size_t streams() const { return streams_.size(); }
 
-  // Streams with open messages.
-  std::span<MessageStream* const> open() const { return open_; }
+  // Streams with open sends.
+  std::span<MessageStream* const> sending() const { return towards(true).open; }
   // The messages that talk, oldest first. Some may have ended.
   std::span<Round* const> talking() const { return talking_; }
   template <typename Visit>
   void for_each_open(Visit&& visit) const {
-    for (MessageStream* stream : open_) {
-      for (const MessageList* list : {&stream->sends, &stream->receives}) {
-        for (std::size_t i = 0; i < list->size(); ++i) visit((*list)[i]);
+    for (const bool send : {true, false}) {
+      for (MessageStream* const stream : towards(send).open) {
+        const MessageList& list = stream->list(send);
+        for (std::size_t i = 0; i < list.size(); ++i) visit(list[i]);
       }
     }
   }
 
-  // Adds a message that opens. Returns true if it talks at once.
-  bool push(Round& round);
+  // Adds a message that opens. `wanted` says that the peer has posted the receive of this send.
+  void push(Round& round, bool wanted);
+  // Notes that the peer mentioned this message: it is sending it, or has posted its receive.
+  void mention(Round& round);
+  // Notes that the peer has posted the receives below this number. Returns true if that is news.
+  bool mention_sends(MessageStream& stream, std::uint32_t opened_below);
   // Counts a send that is done although the peer may still lack some of it.
   void run_ahead(Round& round);
   std::uint32_t ahead() const { return ahead_; }  // number of such sends that have not ended
-  // Removes a message that has ended. Returns the message that may talk now because of it, or null.
-  Round* erase(Round& round);
+  // Removes a message that has ended.
+  void erase(Round& round);
 
   // Puts this stream first among touched(): reports list these streams because some of their
   // messages have ended.
   void touch(MessageStream& stream);
   std::span<MessageStream* const> touched() const { return {touched_.data(), touched_count_}; }
-  // Place in open() of the stream with which the next report begins its list of receives. If not
-  // all streams fit, each report begins with another one.
-  std::size_t report_from() const { return open_.empty() ? 0 : report_from_ % open_.size(); }
-  // Call it when a report was sent, in all its copies. The next report begins with another stream.
-  void rotate();
+  // Messages that a report listed. If not all fit, the next report begins behind these.
+  struct Listed {
+    std::size_t receives = 0;  // places in talking() that the report passed
+    std::size_t sends = 0;     // streams of sending()
+  };
+  // Places in talking() and in sending() with which the next report begins.
+  Listed report_from() const { return report_from_; }
+  // Call it when a report was sent, in all its copies.
+  void rotate(const Listed& listed);
   // Notes that a message to the peer has ended here before the peer had all of it. The next
   // limits::kGivenUpReports reports say so.
   void give_up(std::uint32_t tag, std::uint32_t number);
@@ -159,15 +181,30 @@ class PeerMessages {
   Instant reported_at{0};  // when a report last announced the receives to the peer
 
  private:
+  // The streams with open messages in one direction.
+  struct Direction {
+    std::vector<MessageStream*> open;
+    std::deque<MessageStream*> waiting;  // for a turn, longest first; some may have closed
+    std::size_t turns = 0;               // streams that have one, without tag 0
+  };
+
   const MessageStream* find_other(std::uint32_t tag) const;
+  Direction& towards(bool send) { return directions_[send ? 0 : 1]; }
+  const Direction& towards(bool send) const { return directions_[send ? 0 : 1]; }
+  void start(Round& round);
+  void give_turn(MessageStream& stream, bool send);
+  void close(MessageStream& stream, bool send);
 
   std::unordered_map<std::uint32_t, MessageStream> streams_;
   MessageStream* zero_;
-  std::vector<MessageStream*> open_;
+  std::array<Direction, 2> directions_;
+  std::vector<Round*>& starting_;
   std::vector<Round*> talking_;
+  std::size_t open_count_ = 0;
+  std::size_t mentioned_receives_ = 0;
   std::array<MessageStream*, limits::kReportedStreamsMax> touched_{};
   std::size_t touched_count_ = 0;
-  std::size_t report_from_ = 0;
+  Listed report_from_;
   std::uint32_t ahead_ = 0;
   std::vector<GivenUp> given_up_;   // latest last
   std::vector<GivenUp> unmatched_;  // the latest that did not match, latest last

@@ -111,6 +111,7 @@ void Receiver::touch(Rank from, std::uint32_t tag) {
 void Receiver::accept_data(Instant now, Round& round, Rank from, const wire::DataHeader& header,
                            ByteSpan payload) {
   if (header.tag_digest != round.tag_digest) return dispute(now, round, from);  // WIRE 2.5
+  if (header.kind == FlowKind::point) state_.rounds.messages(from)->mention(round);
   if (!round.plan->phase(header.kind).active)
     return state_.refuse_plan(from);  // the packet was kept since before the round opened
   ReceiveFlow& flow = round.receive(header.kind, from);
@@ -220,6 +221,7 @@ void Receiver::on_end(Instant now, Rank from, const wire::End& end) {
   }
   if (end.kind != FlowKind::point && end.tag_digest != round->tag_digest)
     return dispute(now, *round, from);
+  if (end.kind == FlowKind::point) state_.rounds.messages(from)->mention(*round);
   ReceiveFlow& flow = round->receive(end.kind, from);
   if (!same_length(now, *round, from, end)) return state_.refuse_plan(from);
   if (std::isnan(flow.weight)) flow.weight = end.weight;

@@ -1,6 +1,7 @@
 #include "protocol/report_contents.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace leeway::protocol {
 namespace {
@@ -15,13 +16,14 @@ class Contents {
   void list_failing(const PeerMessages& messages);
   void list_given_up(const PeerMessages& messages);
   void list_refused(const PeerMessages& messages);
-  void list_receives(const PeerMessages& messages);
-  void list_sends(const PeerMessages& messages);
+  std::size_t list_receives(const PeerMessages& messages);
+  std::size_t list_sends(const PeerMessages& messages);
   void list_touched(const PeerMessages& messages);
 
  private:
   bool fits(std::size_t bytes) const { return wire::report_bytes(report_) + bytes <= room_; }
-  bool list_stream(const MessageStream& stream, std::size_t entries_max);
+  bool says(const MessageStream& stream) const;
+  std::size_t list_stream(const MessageStream& stream, std::size_t entries_max);
 
   const Rank peer_;
   const std::size_t room_;
@@ -94,19 +96,18 @@ void Contents::list_refused(const PeerMessages& messages) {
   }
 }
 
-// Lists posted receives of a tag, oldest first. If a receive finds no room, the report tells the
-// peer that this receive has not been posted yet (WIRE 3.4).
-bool Contents::list_stream(const MessageStream& stream, std::size_t entries_max) {
+// Lists posted receives of a tag, oldest first. Returns how many it listed. If a receive finds no
+// room, the report tells the peer that this receive has not been posted yet (WIRE 3.4).
+std::size_t Contents::list_stream(const MessageStream& stream, std::size_t entries_max) {
   const MessageList& receives = stream.receives;
-  if (receives.empty()) return true;
   wire::OpenedStream* said = nullptr;
   if (stream.tag != 0) {
     if (report_.stream_count == limits::kListedStreamsMax || !fits(wire::kOpenedStreamBytes))
-      return false;
+      return 0;
     said = &report_.streams[report_.stream_count++];
   }
   std::size_t listed = 0;
-  while (listed < receives.talking() &&
+  while (listed < receives.foremost() &&
          (!receives[listed].failure.ok() ||
           (report_.open_count < entries_max && list(receives[listed])))) {
     ++listed;
@@ -118,34 +119,59 @@ bool Contents::list_stream(const MessageStream& stream, std::size_t entries_max)
   } else {
     *said = {.tag = stream.tag, .opened_below = opened_below};
   }
-  return listed == receives.size();
+  return listed;
 }
 
-// Lists receives tag by tag, beginning with another tag each time. Keeps room for one send, because
-// a peer that receives from any rank must hear of sends.
-void Contents::list_receives(const PeerMessages& messages) {
-  const auto open = messages.open();
-  const bool sends = std::any_of(open.begin(), open.end(),
-                                 [](const MessageStream* s) { return !s->sends.empty(); });
-  for (std::size_t i = 0; i < open.size(); ++i) {
-    (void)list_stream(*open[(messages.report_from() + i) % open.size()],
-                      report_.open.size() - (sends ? 1 : 0));
-  }
+bool Contents::says(const MessageStream& stream) const {
+  const auto said = report_.opened_streams();
+  return std::any_of(said.begin(), said.end(),
+                     [&](const wire::OpenedStream& other) { return other.tag == stream.tag; });
 }
 
-void Contents::list_sends(const PeerMessages& messages) {
-  for (const Round* message : messages.talking()) {
-    if (message->plan->point_send && message->failure.ok()) list(*message);
+// Lists the receives that talk, tag by tag, beginning where the last report ended. Keeps room for
+// one send, because a peer that receives from any rank must hear of sends. Returns how many places
+// of talking() it passed.
+std::size_t Contents::list_receives(const PeerMessages& messages) {
+  const auto talking = messages.talking();
+  const std::size_t entries_max = report_.open.size() - (messages.sending().empty() ? 0 : 1);
+  bool says_zero = false;
+  std::size_t passed = 0;
+  for (; passed < talking.size() && report_.open_count < entries_max; ++passed) {
+    const Round& message = *talking[(messages.report_from().receives + passed) % talking.size()];
+    if (message.plan->point_send) continue;
+    const MessageStream& stream = *message.stream;
+    const Round& oldest = stream.receives[0];
+    if (&message != &oldest && (oldest.talks || says(stream))) continue;
+    if (list_stream(stream, entries_max) == 0) break;
+    says_zero |= stream.tag == 0;
   }
+  // Without this, the report would say that all receives of tag 0 have ended.
+  const MessageStream* const zero = messages.find(0);
+  if (!says_zero && !zero->receives.empty()) list_stream(*zero, entries_max);
+  return passed;
+}
+
+// Lists sends, the oldest of each tag first, beginning behind the tags in the last report. Returns
+// how many tags it passed.
+std::size_t Contents::list_sends(const PeerMessages& messages) {
+  const auto sending = messages.sending();
+  bool more = true;
+  for (std::size_t place = 0; std::exchange(more, false); ++place) {
+    for (std::size_t i = 0; i < sending.size(); ++i) {
+      const MessageList& sends =
+          sending[(messages.report_from().sends + i) % sending.size()]->sends;
+      if (place >= sends.foremost()) continue;
+      if (sends[place].failure.ok() && !list(sends[place])) return place == 0 ? i : sending.size();
+      more = true;
+    }
+  }
+  return sending.size();
 }
 
 // Lists streams whose messages ended recently, because their sender may not know that yet.
 void Contents::list_touched(const PeerMessages& messages) {
   for (const MessageStream* stream : messages.touched()) {
-    const auto said = report_.opened_streams();
-    if (std::any_of(said.begin(), said.end(),
-                    [&](const wire::OpenedStream& other) { return other.tag == stream->tag; }))
-      continue;
+    if (says(*stream)) continue;
     if (report_.stream_count == report_.streams.size() || !fits(wire::kOpenedStreamBytes)) return;
     const std::uint32_t opened_below =
         stream->receives.empty() ? stream->receives_opened : stream->receives[0].number;
@@ -180,9 +206,10 @@ PathReport path_report(const wire::Report& report) {
           .delay = std::chrono::microseconds(report.delay_us)};
 }
 
-wire::Report report_contents(Instant now, Rank peer, const Link& link, const RoundTable& rounds,
-                             const Failures& failures, std::size_t room) {
-  wire::Report report = path_counts(link.path());
+ReportContents report_contents(Instant now, Rank peer, const Link& link, const RoundTable& rounds,
+                               const Failures& failures, std::size_t room) {
+  ReportContents made{.report = path_counts(link.path()), .listed = {}};
+  wire::Report& report = made.report;
   report.delay_us = static_cast<std::uint32_t>(link.path().since_largest(now).count() / 1000);
   report.opened_below = rounds.opened_below();
   report.point_opened_below = rounds.receives_opened(peer, 0);
@@ -197,14 +224,14 @@ wire::Report report_contents(Instant now, Rank peer, const Link& link, const Rou
     contents.list_failing(*messages);
     contents.list_given_up(*messages);
     contents.list_refused(*messages);
-    contents.list_receives(*messages);
+    made.listed.receives = contents.list_receives(*messages);
   }
   failures.list(peer, rounds.collectives_opened(), room, report);
-  if (messages == nullptr) return report;
+  if (messages == nullptr) return made;
   // The report lists our sends last, because the peer can do without them, or ask again.
-  contents.list_sends(*messages);
+  made.listed.sends = contents.list_sends(*messages);
   Contents(peer, room, report).list_touched(*messages);
-  return report;
+  return made;
 }
 
 }  // namespace leeway::protocol

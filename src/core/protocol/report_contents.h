@@ -12,8 +12,12 @@ namespace leeway::protocol {
 wire::Report path_counts(const Path& path);
 // Returns what a peer's report says of the path.
 PathReport path_report(const wire::Report& report);
+struct ReportContents {
+  wire::Report report;
+  PeerMessages::Listed listed;
+};
 // Returns a report that fits into `room` bytes, which are limits::kDatagramBytesMin or more.
-wire::Report report_contents(Instant now, Rank peer, const Link& link, const RoundTable& rounds,
-                             const Failures& failures, std::size_t room);
+ReportContents report_contents(Instant now, Rank peer, const Link& link, const RoundTable& rounds,
+                               const Failures& failures, std::size_t room);
 
 }  // namespace leeway::protocol

@@ -55,8 +55,11 @@ bool ReportReader::take_opened(Rank from, const wire::Report& report) {
   bool more = after(report.point_opened_below, link.peer_point_opened_below);
   if (more) link.peer_point_opened_below = report.point_opened_below;
   for (const wire::OpenRound& entry : report.entries()) {
-    if (entry.point_to_point && entry.sending && !entry.failed())
-      tags_.note(from, entry.message_tag, entry.round);
+    if (!entry.point_to_point || !entry.sending || entry.failed()) continue;
+    tags_.note(from, entry.message_tag, entry.round);
+    if (Round* const receive = state_.rounds.find(FlowKind::point, entry.round, entry.message_tag,
+                                                  from, /*as_sender=*/false))
+      state_.rounds.messages(from)->mention(*receive);
   }
   const auto said = report.opened_streams();
   if (said.empty()) return more;
@@ -66,9 +69,7 @@ bool ReportReader::take_opened(Rank from, const wire::Report& report) {
   messages.remember(said);
   for (const wire::OpenedStream& opened : said) {
     MessageStream* const stream = messages.find(opened.tag);
-    if (stream == nullptr || !after(opened.opened_below, stream->peer_opened_below)) continue;
-    stream->peer_opened_below = opened.opened_below;
-    more = true;
+    if (stream != nullptr) more |= messages.mention_sends(*stream, opened.opened_below);
   }
   return more;
 }

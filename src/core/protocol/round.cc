@@ -18,6 +18,8 @@ void Round::reset(std::uint32_t new_number, const RoundPlan& new_plan, RoundClie
   gates_closed = 0;
   done = false;
   ahead = false;
+  talks = false;
+  mentioned = false;
   ended = false;
   if (!failure.ok()) failure = Status();  // writes 318 bytes, so only if it is needed
   fail_at = Instant::infinite_future();

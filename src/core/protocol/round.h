@@ -71,6 +71,8 @@ struct Round {
   std::uint32_t gates_closed = 0;  // peers that we send to and that have not opened it
   bool done = false;               // on_done() was called; only peers still need the round
   bool ahead = false;              // PeerMessages::run_ahead() was called
+  bool talks = false;              // for a message: see peer_messages.h
+  bool mentioned = false;          // talks because the peer mentioned it
   // The round leaves the protocol once the event that ended it has been handled.
   bool ended = false;
   // A failing message ends with this status at fail_at, so that its peer can be told before.

@@ -1,6 +1,7 @@
 #include "protocol/round_table.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/contracts.h"
 
@@ -24,7 +25,7 @@ std::uint32_t RoundTable::take_number(const RoundPlan& plan) {
 
 PeerMessages& RoundTable::make_messages(Rank peer) {
   auto& messages = messages_[peer];
-  if (messages == nullptr) messages = std::make_unique<PeerMessages>();
+  if (messages == nullptr) messages = std::make_unique<PeerMessages>(starting_);
   return *messages;
 }
 
@@ -39,6 +40,7 @@ Round* RoundTable::open(const RoundPlan& plan, RoundClient& client, Instant now)
       slots_[slot_count_++] = free.back();
     }
     ended_.reserve(rounds_.size());
+    starting_.reserve(rounds_.size());
     free_messages_.reserve(rounds_.size());
     free_collectives_.reserve(rounds_.size());
   }
@@ -48,7 +50,8 @@ Round* RoundTable::open(const RoundPlan& plan, RoundClient& client, Instant now)
   round.opening = openings_++;
   if (point) {
     round.stream = stream(plan.point_peer, plan.message_tag);
-    messages_[plan.point_peer]->push(round);
+    const bool wanted = plan.point_send && after(round.stream->peer_opened_below, round.number);
+    messages_[plan.point_peer]->push(round, wanted);
     ++message_count_;
   } else {
     open_[open_count_++] = &round;
@@ -88,23 +91,32 @@ void RoundTable::end(Round& round) {
   refresh_settled_below();
 }
 
-RoundTable::Ended RoundTable::take_ended() {
+RoundClient* RoundTable::take_ended() {
   LEEWAY_ASSERT(any_ended());
-  Round& round = *ended_.front();
-  ended_.erase(ended_.begin());
-  Ended taken{.client = round.client};
-  round.client = nullptr;
+  Round& round = *ended_[ended_taken_++];
+  if (!any_ended()) {
+    ended_.clear();
+    ended_taken_ = 0;
+  }
+  RoundClient* const client = std::exchange(round.client, nullptr);
   if (!round.plan->point_to_point()) {
     const auto end = open_.begin() + static_cast<std::ptrdiff_t>(open_count_);
     const auto at = std::find(open_.begin(), end, &round);
     std::copy(at + 1, end, at);
     --open_count_;
     free_collectives_.push_back(&round);
-    return taken;
+    return client;
   }
-  taken.next = messages_[round.plan->point_peer]->erase(round);
+  messages_[round.plan->point_peer]->erase(round);
   --message_count_;
   free_messages_.push_back(&round);
+  return client;
+}
+
+Round* RoundTable::take_starting() {
+  if (starting_.empty()) return nullptr;
+  Round* const taken = starting_.back();
+  starting_.pop_back();
   return taken;
 }
 

@@ -97,15 +97,12 @@ class RoundTable {
 
   // Marks a round as ended. Nothing more happens to it.
   void end(Round& round);
-  bool any_ended() const { return !ended_.empty(); }
+  bool any_ended() const { return ended_taken_ < ended_.size(); }
   // Takes a round that has ended out of the table; any_ended() must be true. The round's memory is
   // reused.
-  struct Ended {
-    RoundClient* client = nullptr;
-    // The message that may talk now because this one ended, or null.
-    Round* next = nullptr;
-  };
-  Ended take_ended();
+  RoundClient* take_ended();
+  // Takes a message that has begun to talk, or returns null if there is none.
+  Round* take_starting();
 
   // Visits all collectives and all messages with this peer. Some may have ended.
   template <typename Visit>
@@ -158,7 +155,9 @@ class RoundTable {
   std::size_t open_count_ = 0;
   std::vector<std::unique_ptr<PeerMessages>> messages_;  // by peer
   std::size_t message_count_ = 0;
+  std::vector<Round*> starting_;  // messages that have begun to talk
   std::vector<Round*> ended_;
+  std::size_t ended_taken_ = 0;  // places of ended_ that were taken out
   std::uint64_t openings_ = 0;
   std::uint64_t collectives_opened_ = 0;
   std::uint32_t opened_below_ = 0;

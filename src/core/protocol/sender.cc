@@ -41,8 +41,9 @@ bool Sender::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kind,
   std::uint32_t credit = link.path().credit();
   if (flow.first_pass() && !state_.gate_open(round, peer)) {  // WIRE 2.4: eager packets only
     credit = std::min(credit, eager_credit(flow, peer));
-    if (credit == 0 && state_.group.may_have_heard(round.plan->phase(kind)) &&
-        flow.end_at == Instant::infinite_future()) {
+    const bool asks =
+        kind == FlowKind::point || state_.group.may_have_heard(round.plan->phase(kind));
+    if (credit == 0 && asks && flow.end_at == Instant::infinite_future()) {
       flow.end_at = now + link.rtt().timeout(flow.end_tries++);
       state_.timers.arm_link(peer, flow.end_at);
     }
@@ -89,6 +90,7 @@ bool Sender::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kind,
 std::uint32_t Sender::eager_credit(const SendFlow& flow, Rank peer) const {
   std::uint32_t kept = 0;
   for (const Round* round : state_.rounds.with(peer)) {
+    if (kept >= limits::kEarlySlotsPerPeer) break;
     if (round->ended || state_.gate_open(*round, peer)) continue;
     for (const FlowKind kind : round->plan->active_kinds()) kept += round->send(kind, peer).begun();
   }
@@ -310,8 +312,9 @@ void Sender::wake(Instant now, Round& round, FlowKind kind, Rank peer) {
 }
 
 // WIRE 5.6: probes a peer while our unicast flow to it waits for a report that it opened the
-// operation. The peer may have heard the packets by multicast, closed the operation and said so in
-// a report that was lost. Without the probe, no datagram would mention the operation again.
+// operation. The peer may have closed the operation and said so in a report that was lost. Without
+// the probe, no datagram would mention the operation again. Of a message the peer may not have
+// reported the receive, because it has posted many. So a report tells it which messages wait.
 void Sender::ask_gated(Instant now, Round& round, FlowKind kind, Rank peer) {
   SendFlow& flow = round.send(kind, peer);
   if (flow.end_at == Instant::infinite_future()) return;
@@ -319,6 +322,7 @@ void Sender::ask_gated(Instant now, Round& round, FlowKind kind, Rank peer) {
   flow.end_at = Instant::infinite_future();
   if (state_.gate_open(round, peer)) return;
   state_.queue_probe(peer);
+  if (kind == FlowKind::point) state_.queue_report(peer);
   flow.end_at = now + state_.links[peer].rtt().timeout(flow.end_tries++);
   state_.timers.arm_link(peer, flow.end_at);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 namespace leeway::driving {
 namespace {
@@ -104,12 +105,10 @@ std::shared_ptr<WorkState> Channel::hold(collective::OperationSpec spec, Place p
 }
 
 void Channel::admit(Instant now, const std::shared_ptr<WorkState>& work) {
+  work->request.index = active_.size();
+  work->request.finished = &finished_;
   active_.push_back(work);
-  if (!failure_.ok()) {
-    work->request.status = failure_;
-    work->request.done = true;
-    return;
-  }
+  if (!failure_.ok()) return work->request.finish(failure_, now);
   // The engine does not begin the operation while trains of finished ones are still being read.
   member_->engine().submit(now, work->request,
                            member_->trains_end() <= driver_->trains_.released());
@@ -155,16 +154,19 @@ void Channel::publish() {
   if (!endpoint.liveness().first_death().ok())
     note(endpoint.liveness().first_death(), endpoint.liveness().first_dead());
   if (endpoint.liveness().any_gone()) peer_left_.store(true, std::memory_order_release);
-  if (active_.empty() || member_->trains_end() > driver_->trains_.released()) return;
-  std::erase_if(active_, [this](const std::shared_ptr<WorkState>& work) {
-    if (!work->request.done) return false;
+  if (finished_.empty() || member_->trains_end() > driver_->trains_.released()) return;
+  for (const collective::Request* request : finished_) {
+    active_.back()->request.index = request->index;
+    std::swap(active_[request->index], active_.back());
+    const std::shared_ptr<WorkState> work = std::move(active_.back());
+    active_.pop_back();
     // A stand-in is not reported: the route that its call takes reports the call (note_done()).
     if (driver_->observer_ != nullptr && !work->request.spec.stands_in)
       driver_->observer_->on_done(name_, work->request);
     work->publish(driver_->callbacks_);
     driver_->role_.announce(work->done);
-    return true;
-  });
+  }
+  finished_.clear();
 }
 
 void Channel::note(const Status& status, Rank about) {

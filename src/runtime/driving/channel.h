@@ -168,11 +168,12 @@ class Channel final : private MemoryWatcher {
   // Only the driving thread uses these members.
   collective::Member* member_ = nullptr;
   std::vector<std::shared_ptr<WorkState>> active_;
-  std::vector<ByteSpan> memory_;  // memory of the member, which the transport knows
-  Status failure_;                // status of operations that are asked for after abort()
-  Status why_;                    // text of state_
-  Rank about_ = kNoRank;          // the rank that why_ names
-  std::vector<PeerView> views_;   // copy of each peer's latest view
+  std::vector<collective::Request*> finished_;  // requests of active_ that are done
+  std::vector<ByteSpan> memory_;                // memory of the member, which the transport knows
+  Status failure_;               // status of operations that are asked for after abort()
+  Status why_;                   // text of state_
+  Rank about_ = kNoRank;         // the rank that why_ names
+  std::vector<PeerView> views_;  // copy of each peer's latest view
   std::uint64_t deadline_cuts_seen_ = 0;
 
   std::atomic<StatusCode> state_{StatusCode::kOk};

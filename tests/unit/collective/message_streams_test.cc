@@ -282,6 +282,19 @@ TEST(AnySource, HearsOfWhatWasSentBefore) {
   }
 }
 
+TEST(AnySource, HearsOfASendBehindManyOtherTags) {
+  constexpr std::uint32_t kOthers = 300;
+  EngineGroup group(stream_network(2));
+  Mail mail(group);
+  for (std::uint32_t i = 0; i < kOthers; ++i) mail.send(1, 0, stream_values(3000, 0.0f), 100 + i);
+  Request& sent = mail.send(1, 0, stream_values(3000, 9.0f), 6);
+  const auto received = mail.receive(0, kAnyRank, 3000, 6);
+  ASSERT_TRUE(group.run({&sent, received.request}, 10s));
+  EXPECT_EQ(received.contents(), stream_values(3000, 9.0f));
+  for (std::uint32_t i = 0; i < kOthers; ++i) mail.receive(0, 1, 3000, 100 + i);
+  mail.run();
+}
+
 TEST(AnySource, LaterReceivesOfTheTagWaitBehindIt) {
   EngineGroup group(stream_network(3));
   Mail mail(group);

@@ -35,11 +35,11 @@ TEST_F(Listed, NumbersMayWrap) {
   EXPECT_EQ(list_.find(5), nullptr);
 }
 
-TEST_F(Listed, OnlyTheOldestTalk) {
+TEST_F(Listed, OnlyTheOldestAreForemost) {
   for (std::uint32_t i = 0; i < 3; ++i) push(i);
-  EXPECT_EQ(list_.talking(), 3u);
+  EXPECT_EQ(list_.foremost(), 3u);
   for (std::uint32_t i = 3; i < 50; ++i) push(i);
-  EXPECT_EQ(list_.talking(), std::size_t{limits::kTalkingMessagesMax});
+  EXPECT_EQ(list_.foremost(), std::size_t{limits::kTalkingMessagesMax});
 }
 
 TEST_F(Listed, EraseTellsThePlace) {

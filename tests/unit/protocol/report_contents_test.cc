@@ -31,7 +31,10 @@ class Contents : public ::testing::Test {
     for (ReceiveFlow& flow : round.phase(kind).receive) flow.packets = 10;
     return round;
   }
-  wire::Report report() const { return report_contents(kNow, 1, link_, table_, failures_, room_); }
+  wire::Report report() const { return contents().report; }
+  ReportContents contents() const {
+    return report_contents(kNow, 1, link_, table_, failures_, room_);
+  }
   static int receives(const wire::Report& report) {
     int count = 0;
     for (std::uint32_t i = 0; i < report.open_count; ++i)
@@ -108,7 +111,7 @@ TEST_F(Contents, SaysAFewTimesWhichMessagesWereGivenUp) {  // WIRE 3.17
   ASSERT_EQ(said.open_count, static_cast<std::uint32_t>(limits::kGivenUpMax));
   EXPECT_EQ(said.open[0].round, 1u) << "the oldest made room";
   EXPECT_TRUE(said.open[0].failed() && said.open[0].sending);
-  for (int i = 0; i < limits::kGivenUpReports; ++i) messages.rotate();
+  for (int i = 0; i < limits::kGivenUpReports; ++i) messages.rotate({});
   EXPECT_EQ(report().open_count, 0u);
   for (int i = 0; i < limits::kOpenCollectivesMax; ++i) collective();
   message(1, true);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 
 #include "no_client.h"
@@ -16,13 +17,18 @@ class Table : public ::testing::Test {
     plan.phase(FlowKind::reduce).active = true;
     return table_.open(plan, client_, now_);
   }
-  Round* message(Rank peer, bool send, Instant deadline = {}) {
+  Round* message(Rank peer, bool send, Instant deadline = {}, std::uint32_t tag = 0) {
     RoundPlan& plan = plans_.emplace_back();
     plan.phase(FlowKind::point).active = true;
     plan.point_peer = peer;
     plan.point_send = send;
     plan.deadline = deadline;
+    plan.message_tag = tag;
     return table_.open(plan, client_, now_);
+  }
+  void end(Round& round) {
+    table_.end(round);
+    table_.take_ended();
   }
   std::vector<Round*> with(Rank peer) const {
     const auto rounds = table_.with(peer);
@@ -85,7 +91,7 @@ TEST_F(Table, WhatEndedStaysUntilItIsTakenOut) {
   EXPECT_EQ(table_.find(FlowKind::reduce, 0, 0, 1, false), nullptr);
   EXPECT_EQ(table_.collectives().size(), 2u);
   ASSERT_TRUE(table_.any_ended());
-  EXPECT_EQ(table_.take_ended().client, &client_);
+  EXPECT_EQ(table_.take_ended(), &client_);
   EXPECT_FALSE(table_.any_ended());
   ASSERT_EQ(table_.collectives().size(), 1u);
   EXPECT_EQ(table_.collectives()[0], second);
@@ -95,11 +101,59 @@ TEST_F(Table, TheNextMessageTalksWhenOneEnds) {
   std::vector<Round*> messages;
   for (int i = 0; i < limits::kTalkingMessagesMax + 2; ++i) messages.push_back(message(1, false));
   EXPECT_EQ(with(1).size(), std::size_t{limits::kTalkingMessagesMax});
-  table_.end(*messages[3]);
-  EXPECT_EQ(table_.take_ended().next, messages[limits::kTalkingMessagesMax]);
+  while (table_.take_starting() != nullptr) continue;
+  end(*messages[3]);
+  EXPECT_EQ(table_.take_starting(), messages[limits::kTalkingMessagesMax]);
   EXPECT_EQ(with(1).back(), messages[limits::kTalkingMessagesMax]);
-  table_.end(*messages.back());
-  EXPECT_EQ(table_.take_ended().next, nullptr) << "it did not talk";
+  end(*messages.back());
+  EXPECT_EQ(table_.take_starting(), nullptr) << "it did not talk";
+}
+
+TEST_F(Table, TheOldestTagsHaveATurn) {
+  std::vector<Round*> messages;
+  for (std::size_t i = 0; i < limits::kTalkingTagsMax + 3; ++i)
+    messages.push_back(message(1, true, {}, static_cast<std::uint32_t>(i + 1)));
+  EXPECT_EQ(with(1).size(), limits::kTalkingTagsMax);
+  Round* const zero = message(1, true);
+  EXPECT_EQ(with(1).back(), zero) << "tag 0 always has a turn";
+  Round* const received = message(1, false, {}, 5);
+  EXPECT_EQ(with(1).back(), received) << "the directions have turns apart";
+  while (table_.take_starting() != nullptr) continue;
+  end(*messages[limits::kTalkingTagsMax]);  // it waited
+  EXPECT_EQ(table_.take_starting(), nullptr);
+  end(*messages[7]);
+  EXPECT_EQ(table_.take_starting(), messages[limits::kTalkingTagsMax + 1]);
+  EXPECT_EQ(table_.take_starting(), nullptr);
+}
+
+TEST_F(Table, WhatThePeerMentionsTalks) {
+  std::vector<Round*> messages;
+  for (std::size_t i = 0; i < limits::kTalkingTagsMax + 100; ++i)
+    messages.push_back(message(1, false, {}, static_cast<std::uint32_t>(i + 1)));
+  for (std::size_t i = limits::kTalkingTagsMax; i < messages.size(); ++i)
+    table_.messages(1)->mention(*messages[i]);
+  const std::size_t most = limits::kTalkingTagsMax + limits::kMentionedReceivesMax;
+  EXPECT_EQ(with(1).size(), most);
+  EXPECT_TRUE(std::ranges::is_sorted(with(1), {}, &Round::opening));
+  end(*messages[limits::kTalkingTagsMax]);
+  EXPECT_EQ(with(1).size(), most - 1);
+  table_.messages(1)->mention(*messages.back());
+  EXPECT_EQ(with(1).size(), most);
+}
+
+TEST_F(Table, ASendWhoseReceiveIsPostedTalks) {
+  for (std::uint32_t tag = 1; tag <= limits::kTalkingTagsMax; ++tag) message(1, true, {}, tag);
+  constexpr std::uint32_t kLate = 1000;
+  std::vector<Round*> late;
+  for (int i = 0; i < 20; ++i) late.push_back(message(1, true, {}, kLate));
+  PeerMessages& messages = *table_.messages(1);
+  EXPECT_TRUE(messages.mention_sends(*messages.find(kLate), 3));
+  EXPECT_FALSE(messages.mention_sends(*messages.find(kLate), 2)) << "it is older";
+  EXPECT_TRUE(late[2]->talks && !late[3]->talks);
+  EXPECT_TRUE(messages.mention_sends(*messages.find(kLate), 20));
+  EXPECT_TRUE(late[15]->talks && !late[16]->talks);
+  end(*late[0]);
+  EXPECT_TRUE(late[16]->talks);
 }
 
 TEST_F(Table, SettledBelowIsTheOldestCollectiveThatStillWantsSomething) {
