@@ -343,7 +343,9 @@ class Maker {
     one.who = 1u << dice_.below(at(comm).members.size());
     one.root = static_cast<int>(dice_.below(at(comm).members.size()));
     one.count = 1 + count();
-    one.difference = static_cast<Difference>(dice_.below(kDifferences));
+    one.difference = static_cast<Difference>(dice_.below(kDifferences - 1));
+    if (one.difference == Difference::count && one.salt % 2 == 1)
+      one.difference = Difference::block;
     add(std::move(one));
   }
 

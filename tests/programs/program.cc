@@ -1,6 +1,7 @@
 #include "programs/program.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 namespace leeway::programs {
@@ -22,8 +23,8 @@ std::string_view to_string(Kind kind) {
 
 std::string_view to_string(Difference difference) {
   constexpr std::array<std::string_view, kDifferences> kNames = {
-      "count",    "size",      "nothing", "type",  "op",          "kind",
-      "delivery", "estimator", "spread",  "codec", "confirm_use", "refused"};
+      "count",     "size",   "nothing", "type",        "op",      "kind", "delivery",
+      "estimator", "spread", "codec",   "confirm_use", "refused", "block"};
   return kNames[static_cast<std::size_t>(difference)];
 }
 
@@ -47,6 +48,7 @@ Step differing(const Step& step, bool among) {
                      step.difference == Difference::spread ||
                      step.difference == Difference::confirm_use;
   if (lossy) own.delivery = Delivery::Kind::best_effort;
+  if (step.difference == Difference::block) own.kind = Kind::all_to_all, own.uneven = true;
   if (!among) return own;
   constexpr std::array kKinds = {Kind::reduce_scatter, Kind::all_gather, Kind::all_to_all,
                                  Kind::barrier};
@@ -90,12 +92,17 @@ Step differing(const Step& step, bool among) {
     case Difference::refused:
       own.op = ReduceOp::band;
       break;
+    case Difference::block:
+      own.longer = true;
+      break;
   }
   return own;
 }
 
 bool may_be_done_first(const Step& step, int rank) {
   const Step call = differing(step, false);
+  if (step.difference == Difference::block)
+    return std::countr_zero(step.who) != rank && longer_to(std::countr_zero(step.who)) != rank;
   switch (call.kind) {
     case Kind::broadcast:
     case Kind::scatter:

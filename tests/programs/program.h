@@ -82,8 +82,9 @@ enum class Difference : std::uint8_t {
   codec,
   confirm_use,
   refused,  // its call makes no sense
+  block,    // it sends one rank more than that rank expects, which the other ranks cannot see
 };
-inline constexpr std::size_t kDifferences = 12;
+inline constexpr std::size_t kDifferences = 13;
 std::string_view to_string(Difference difference);
 
 // One message. Ranks are those of the communicator.
@@ -132,6 +133,7 @@ struct Step {
   bool in_place = false;
   bool uneven = false;     // blocks of different lengths, `count` at most
   bool displaced = false;  // and with gaps
+  bool longer = false;     // all_to_all only: the block to longer_to() has one element more
   Delivery::Kind delivery = Delivery::Kind::exact;
   Estimator estimator = Estimator::ratio;
   Delivery::Kind spread = Delivery::Kind::exact;
@@ -168,6 +170,10 @@ std::vector<std::size_t> order_of_messages(const Step& step, int rank);
 // The type of an unlike receive.
 inline constexpr DataType kUnlike = DataType::i32;
 
+// Returns the rank that gets the longer block of rank `from`.
+constexpr int longer_to(int from) {
+  return from == 0 ? 1 : 0;
+}
 // Returns a rank's call in a mismatch step. `among` says that the rank is one of those that differ.
 Step differing(const Step& step, bool among);
 // Returns true if `rank`, which does not differ, may finish its call before the mismatch is found.

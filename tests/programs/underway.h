@@ -56,27 +56,29 @@ inline testing::TypedTensor copy_of(DataType type, const void* data, std::size_t
 struct PlainCall {
   PlainCall(const Step& drawn, int rank, int size)
       : step(drawn),
-        values(step.count * static_cast<std::size_t>(size)),
-        results(values.size()),
-        extent(extent_of(step, rank, size)) {
-    const auto elements = [&](bool whole) { return whole ? values.size() : step.count; };
+        extent(extent_of(step, rank, size)),
+        values(std::max(extent.input, step.count * static_cast<std::size_t>(size))),
+        results(std::max(extent.output, values.size())) {
+    const std::size_t all = step.count * static_cast<std::size_t>(size);
+    const auto elements = [&](bool whole) { return whole ? all : step.count; };
     const bool shares_out = step.kind == Kind::reduce_scatter || step.kind == Kind::scatter;
     const bool collects = step.kind == Kind::all_gather || step.kind == Kind::gather;
     const bool both = step.kind == Kind::all_to_all;
+    const bool blocks = both && step.uneven;
     call.step = &step;
     call.rank = rank;
     call.size = size;
     call.extent = &extent;
-    call.input = {values.data(), elements(shares_out || both), step.type};
-    call.output = {results.data(), elements(collects || both), step.type};
+    call.input = {values.data(), blocks ? extent.input : elements(shares_out || both), step.type};
+    call.output = {results.data(), blocks ? extent.output : elements(collects || both), step.type};
   }
   PlainCall(const PlainCall&) = delete;
   PlainCall& operator=(const PlainCall&) = delete;
 
   const Step step;
+  const Extent extent;
   std::vector<double> values;  // 8 bytes an element: room for any type
   std::vector<double> results;
-  const Extent extent;
   Call call;
 };
 

@@ -148,6 +148,7 @@ Extent extent_of(const Step& step, int rank, int size) {
       break;
     case Kind::all_to_all:
       extent.input_counts = blocks(size, [&](std::uint64_t i) { return block(step, self, i); });
+      if (step.longer) ++extent.input_counts[static_cast<std::size_t>(longer_to(rank))];
       extent.output_counts = blocks(size, [&](std::uint64_t i) { return block(step, i, self); });
       extent.input = lay_out(step, extent.input_counts, extent.input_begins);
       extent.output = lay_out(step, extent.output_counts, extent.output_begins);

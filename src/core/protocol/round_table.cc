@@ -126,7 +126,11 @@ void RoundTable::refresh_settled_below() {
     if (!round->ended && !round->all_settled() && after(below, round->number))
       below = round->number;
   }
-  settled_below_ = below;
+  for (std::size_t i = 0; i < std::min(held_count_, held_.size()); ++i) {
+    const std::uint32_t ago = opened_below_ - held_[i];
+    if (ago <= limits::kOpenRoundsMax && after(below, held_[i])) below = held_[i];
+  }
+  if (after(below, settled_below_)) settled_below_ = below;
 }
 
 }  // namespace leeway::protocol

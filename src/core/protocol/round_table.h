@@ -119,6 +119,10 @@ class RoundTable {
   // This rank wants nothing more of collectives below this number.
   std::uint32_t settled_below() const { return settled_below_; }
   void refresh_settled_below();
+  // Notes that a collective failed here because ranks make different calls. settled_below() does
+  // not pass it as long as reports list it, because a confirmation would let a peer that has not
+  // heard of the failure return success.
+  void hold_settled_below(std::uint32_t number) { held_[held_count_++ % held_.size()] = number; }
   // Returns true if this rank may have closed the collective before all had confirmed it.
   bool may_have_given_up(std::uint32_t number) const { return after(gave_up_below_, number); }
   // Number of receives posted for this peer's messages of a tag.
@@ -162,6 +166,8 @@ class RoundTable {
   std::uint64_t collectives_opened_ = 0;
   std::uint32_t opened_below_ = 0;
   std::uint32_t settled_below_ = 0;
+  std::array<std::uint32_t, limits::kOpenRoundsMax> held_{};  // hold_settled_below(), a ring
+  std::size_t held_count_ = 0;
   std::uint32_t gave_up_below_ = 0;  // one above the latest collective that was given up
 };
 

@@ -121,6 +121,7 @@ void Settling::doom(Instant now, Round& round, const Status& status, const Blame
 // other means, and a good-bye tells of cancelled operations.
 void Settling::tell_failure(const Round& round, StatusCode code, const Blame& blame) {
   if (round.plan->point_to_point() || code == StatusCode::kCancelled) return;
+  if (makes_another_call(code)) state_.rounds.hold_settled_below(round.number);
   failures_.add(
       {.entry = {.round = round.number,
                  .tag = round.plan->tag,

@@ -282,6 +282,28 @@ TEST(UnevenAllToAll, FailsOnBothSidesOfAPairThatDisagrees) {
   }
 }
 
+// The data of a rank's next call confirm its earlier ones. They must not confirm a call that failed
+// there, because the other rank may have lost the reports of that failure.
+TEST(UnevenAllToAll, FailsOnBothSidesWhateverIsLostBeforeTheNextCall) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    GroupOptions options{.size = 2, .seed = seed};
+    options.faults.loss = 0.3;
+    options.faults.seed = seed;
+    EngineGroup group(options);
+    const std::vector<std::vector<std::size_t>> right = {{5, 5}, {5, 5}};
+    std::vector<std::vector<float>> first, second;
+    auto requests = submit_pair(group, first, {{5, 6}, {5, 5}}, right);
+    const auto next = submit_pair(group, second, right, right);
+    requests.insert(requests.end(), next.begin(), next.end());
+    ASSERT_TRUE(group.run(requests, 30s));
+    for (std::size_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(requests[i]->status.code(), StatusCode::kMismatch) << requests[i]->status.text();
+      EXPECT_TRUE(next[i]->status.ok()) << next[i]->status.text();
+    }
+  }
+}
+
 TEST(UnevenAllGather, FailsWhereCountsDiffer) {
   EngineGroup group({.size = 2});
   std::vector<std::vector<float>> in(2, std::vector<float>(10)), out(2, std::vector<float>(30));
