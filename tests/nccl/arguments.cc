@@ -159,16 +159,16 @@ void refused_calls_have_a_text(const Rank& rank) {
 
 std::vector<Case> argument_cases() {
   using Needs = Case::Needs;
-  return {
-      {"A1.no_communicator", no_communicator},
-      {"A2.operations_look_at_root_type_and_reduction", operations_look_at_root_type_and_reduction},
-      {"A2.pointers_are_looked_at_if_asked_for", pointers_are_looked_at_if_asked_for,
-       Needs::processes},
-      {"A2.initialisation_looks_at_ranks", initialisation_looks_at_ranks},
-      {"C1.config_is_looked_at", config_is_looked_at},
-      {"A5.errors_have_nccls_texts", errors_have_nccls_texts},
-      {"A5.last_error_names_the_call", last_error_names_the_call},
-      {"A5.refused_calls_have_a_text", refused_calls_have_a_text}};
+  return {{"arguments.no_communicator", no_communicator},
+          {"arguments.operations_look_at_root_type_and_reduction",
+           operations_look_at_root_type_and_reduction},
+          {"arguments.pointers_are_looked_at_if_asked_for", pointers_are_looked_at_if_asked_for,
+           Needs::processes},
+          {"arguments.initialisation_looks_at_ranks", initialisation_looks_at_ranks},
+          {"communicators.config_is_looked_at", config_is_looked_at},
+          {"arguments.errors_have_nccls_texts", errors_have_nccls_texts},
+          {"arguments.last_error_names_the_call", last_error_names_the_call},
+          {"arguments.refused_calls_have_a_text", refused_calls_have_a_text}};
 }
 
 }  // namespace conformance

@@ -240,16 +240,16 @@ void forked_child(const Rank& rank) {
 
 std::vector<Case> failure_cases() {
   using Needs = Case::Needs;
-  return {{"C4.dead_peer", dead_peer, Needs::processes},
-          {"C6.destroy_after_a_failure", destroy_after_a_failure, Needs::processes},
-          {"C8.shrink_without_the_dead", shrink_without_the_dead, Needs::processes},
-          {"C5.abort_ends_what_waits", abort_ends_what_waits},
-          {"C5.abort_ends_what_a_group_gathered", abort_ends_what_a_group_gathered},
-          {"C5.abort_ends_a_join", abort_ends_a_join},
-          {"C3.failed_join_has_a_text", failed_join_has_a_text},
-          {"C8.revoked", revoked},
-          {"C8.revoked_without_blocking", revoked_without_blocking},
-          {"L5.forked_child", forked_child, Needs::processes}};
+  return {{"communicators.dead_peer", dead_peer, Needs::processes},
+          {"communicators.destroy_after_a_failure", destroy_after_a_failure, Needs::processes},
+          {"communicators.shrink_without_the_dead", shrink_without_the_dead, Needs::processes},
+          {"communicators.abort_ends_what_waits", abort_ends_what_waits},
+          {"communicators.abort_ends_what_a_group_gathered", abort_ends_what_a_group_gathered},
+          {"communicators.abort_ends_a_join", abort_ends_a_join},
+          {"communicators.failed_join_has_a_text", failed_join_has_a_text},
+          {"communicators.revoked", revoked},
+          {"communicators.revoked_without_blocking", revoked_without_blocking},
+          {"library.forked_child", forked_child, Needs::processes}};
 }
 
 }  // namespace conformance

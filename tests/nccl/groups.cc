@@ -273,16 +273,16 @@ void reductions_are_copied_at_the_call(const Rank& rank) {
 }  // namespace
 
 std::vector<Case> group_cases() {
-  return {{"G1.depth_is_per_thread", depth_is_per_thread},
-          {"G2.first_error_cancels", first_error_cancels},
-          {"G3.several_communicators_and_operations", several_communicators_and_operations},
-          {"G4.blocking_does_not_mix", blocking_does_not_mix},
-          {"G5.one_thread_has_all_ranks", one_thread_has_all_ranks},
-          {"G5.init_all", init_all},
-          {"G6.messages_of_any_order", messages_of_any_order},
-          {"G6.messages_in_and_out_of_groups_match", messages_in_and_out_of_groups_match},
-          {"G7.nothing_to_do", nothing_to_do},
-          {"G8.reductions_are_copied_at_the_call", reductions_are_copied_at_the_call}};
+  return {{"groups.depth_is_per_thread", depth_is_per_thread},
+          {"groups.first_error_cancels", first_error_cancels},
+          {"groups.several_communicators_and_operations", several_communicators_and_operations},
+          {"groups.blocking_does_not_mix", blocking_does_not_mix},
+          {"groups.one_thread_has_all_ranks", one_thread_has_all_ranks},
+          {"groups.init_all", init_all},
+          {"groups.messages_of_any_order", messages_of_any_order},
+          {"groups.messages_in_and_out_of_groups_match", messages_in_and_out_of_groups_match},
+          {"groups.nothing_to_do", nothing_to_do},
+          {"groups.reductions_are_copied_at_the_call", reductions_are_copied_at_the_call}};
 }
 
 }  // namespace conformance

@@ -251,17 +251,17 @@ void timeout(const Rank& rank) {
 
 std::vector<Case> leeway_cases() {
   using Needs = Case::Needs;
-  return {
-      {"id.foreign", foreign_id, Needs::processes},
-      {"L3.version_override", version_override, Needs::processes},
-      {"policy.wrong_variable", wrong_variable, Needs::processes},
-      {"policy.compared", policies_are_compared, Needs::processes},
-      {"policy.and_trace", policy_and_trace, Needs::processes},
-      {"policy.encodes", policy_encodes, Needs::processes},
-      {"A6.variables_of_nccl", variables_of_nccl, Needs::processes},
-      {"A6.meeting_at_a_place", meeting_at_a_place, Needs::processes},
-      {"A6.meeting_at_a_place_with_a_secret", meeting_at_a_place_with_a_secret, Needs::processes},
-      {"C4.timeout", timeout, Needs::processes}};
+  return {{"id.foreign", foreign_id, Needs::processes},
+          {"library.version_override", version_override, Needs::processes},
+          {"policy.wrong_variable", wrong_variable, Needs::processes},
+          {"policy.compared", policies_are_compared, Needs::processes},
+          {"policy.and_trace", policy_and_trace, Needs::processes},
+          {"policy.encodes", policy_encodes, Needs::processes},
+          {"arguments.variables_of_nccl", variables_of_nccl, Needs::processes},
+          {"arguments.meeting_at_a_place", meeting_at_a_place, Needs::processes},
+          {"arguments.meeting_at_a_place_with_a_secret", meeting_at_a_place_with_a_secret,
+           Needs::processes},
+          {"communicators.timeout", timeout, Needs::processes}};
 }
 
 }  // namespace conformance

@@ -261,19 +261,19 @@ void nothing_is_destroyed(const Rank& rank) {
 }  // namespace
 
 std::vector<Case> life_cases() {
-  return {{"L3.version_is_nccls", version_is_nccls},
+  return {{"library.version_is_nccls", version_is_nccls},
           {"C.facts", facts},
-          {"C2.calls_that_do_not_block", calls_that_do_not_block},
-          {"C2.grouped_calls_that_do_not_block", grouped_calls_that_do_not_block},
-          {"C6.finalize_twice", finalize_twice},
-          {"C7.split", split},
-          {"C7.split_inherits_the_config", split_inherits_the_config},
-          {"C8.shrink", shrink},
+          {"communicators.calls_that_do_not_block", calls_that_do_not_block},
+          {"communicators.grouped_calls_that_do_not_block", grouped_calls_that_do_not_block},
+          {"communicators.finalize_twice", finalize_twice},
+          {"communicators.split", split},
+          {"communicators.split_inherits_the_config", split_inherits_the_config},
+          {"communicators.shrink", shrink},
           {"C.scalable", scalable},
-          {"C10.registered_memory", registered_memory},
+          {"communicators.registered_memory", registered_memory},
           {"C.suspended_and_resumed", suspended_and_resumed},
-          {"C11.any_thread_may_call", any_thread_may_call},
-          {"L5.nothing_is_destroyed", nothing_is_destroyed, Case::Needs::processes}};
+          {"communicators.any_thread_may_call", any_thread_may_call},
+          {"library.nothing_is_destroyed", nothing_is_destroyed, Case::Needs::processes}};
 }
 
 }  // namespace conformance

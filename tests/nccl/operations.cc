@@ -378,11 +378,11 @@ std::vector<Case> operation_cases() {
           {"operations.all_to_all", all_to_all},
           {"operations.gather", gather},
           {"operations.scatter", scatter},
-          {"T1.sums_are_rounded_once", sums_are_rounded_once},
-          {"T1.max_and_min_leave_nan_out", max_and_min_leave_nan_out},
-          {"T1.integer_averages_truncate", integer_averages_truncate},
-          {"T2.pre_mul_sum", pre_mul_sum},
-          {"A4.one_rank", one_rank}};
+          {"types.sums_are_rounded_once", sums_are_rounded_once},
+          {"types.max_and_min_leave_nan_out", max_and_min_leave_nan_out},
+          {"types.integer_averages_truncate", integer_averages_truncate},
+          {"types.pre_mul_sum", pre_mul_sum},
+          {"arguments.one_rank", one_rank}};
 }
 
 }  // namespace conformance
