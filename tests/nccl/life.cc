@@ -262,16 +262,16 @@ void nothing_is_destroyed(const Rank& rank) {
 
 std::vector<Case> life_cases() {
   return {{"library.version_is_nccls", version_is_nccls},
-          {"C.facts", facts},
+          {"communicators.facts", facts},
           {"communicators.calls_that_do_not_block", calls_that_do_not_block},
           {"communicators.grouped_calls_that_do_not_block", grouped_calls_that_do_not_block},
           {"communicators.finalize_twice", finalize_twice},
           {"communicators.split", split},
           {"communicators.split_inherits_the_config", split_inherits_the_config},
           {"communicators.shrink", shrink},
-          {"C.scalable", scalable},
+          {"communicators.scalable", scalable},
           {"communicators.registered_memory", registered_memory},
-          {"C.suspended_and_resumed", suspended_and_resumed},
+          {"communicators.suspended_and_resumed", suspended_and_resumed},
           {"communicators.any_thread_may_call", any_thread_may_call},
           {"library.nothing_is_destroyed", nothing_is_destroyed, Case::Needs::processes}};
 }
