@@ -1,4 +1,4 @@
-"""`python -m leeway doctor`, `perf`, `train`, `sim`, ...: the `leeway` command."""
+"""`python -m leeway doctor`, `perf`, `train`, `sim`, ...: the `leeway` command. `demo` is the package's own."""
 
 import os
 import sys
@@ -7,6 +7,10 @@ from . import Error, _command
 
 
 def main():
+    if sys.argv[1:2] == ["demo"]:
+        from . import demo
+
+        return demo.main(sys.argv[2:])
     try:
         command = _command.path()
     except Error as error:
