@@ -80,14 +80,14 @@ inline constexpr int kGivenUpMax = 4;
 inline constexpr int kGivenUpReports = 4;
 
 // The number of reports that list a receive which failed because its message does not match. The
-// sender takes the first report without the receive for the message's end. So the two ranks end
-// differently only if all of these reports are lost.
+// sender takes a later report for the message's end. So the two ranks end differently only if all
+// of these reports are lost.
 inline constexpr int kRefusedReports = 16;
 
 // Limit on the messages to a peer that are remembered because their type or length did not match
 // the peer's receive, which may be posted late. About older ones the receiver hears only that they
 // were given up.
-inline constexpr int kUnmatchedMax = 16;
+inline constexpr int kUnmatchedMax = 64;
 
 // Limit on the packets that one rank sends another in one half of one operation. 2^22 packets of
 // 1,408 B are 5.9 GB a link.

@@ -48,20 +48,23 @@ void AnySource::push(Instant now, Request& receive) {
   ask_at_ = std::min(ask_at_, now + endpoint_.state().slowest_timeout());
 }
 
-void AnySource::match(const Post& post) {
-  for (auto& [tag, queue] : queues_) {
-    while (!queue.empty()) {
-      Request& first = *queue.front();
-      if (first.spec.peer == kAnyRank) {
-        const auto sender = endpoint_.tags().sender_of(tag);
-        if (!sender) break;
-        first.spec.peer = *sender;
-      }
-      queue.pop_front();
-      post(first);
+void AnySource::match(std::uint32_t tag, const Post& post) {
+  const auto found = queues_.find(tag);
+  if (found == queues_.end()) return;
+  std::deque<Request*>& queue = found->second;
+  while (!queue.empty()) {
+    Request& first = *queue.front();
+    if (first.spec.peer == kAnyRank) {
+      const auto sender = endpoint_.tags().sender_of(tag);
+      if (!sender) return;
+      first.spec.peer = *sender;
     }
+    queue.pop_front();
+    post(first);
   }
-  drop_empty();
+  endpoint_.tags().forget(tag);
+  queues_.erase(found);
+  if (queues_.empty()) deadline_at_ = ask_at_ = Instant::infinite_future();
 }
 
 void AnySource::drop_empty() {

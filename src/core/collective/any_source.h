@@ -26,9 +26,9 @@ class AnySource {
   void push(Instant now, Request& receive);
   bool empty() const { return queues_.empty(); }
 
-  // Calls post(receive) for each receive that is the first of its tag and has a known sender.
+  // Calls post(receive) for each receive that is the first of this tag and has a known sender.
   using Post = std::function<void(Request& receive)>;
-  void match(const Post& post);
+  void match(std::uint32_t tag, const Post& post);
   // Fails the receives whose deadline has come, or all receives if no other rank is left. Also asks
   // the ranks, at growing intervals, which messages they send.
   void on_wake(Instant now);

@@ -227,11 +227,11 @@ void Engine::ask_payloads(Instant now) {
 void Engine::start_message(Instant now, Request& request) {
   if (!any_source_.holds(request.spec)) return post_message(now, request);
   any_source_.push(now, request);
-  match_any_source(now);
+  match_any_source(now, request.spec.options.tag);
 }
 
-void Engine::match_any_source(Instant now) {
-  any_source_.match([&](Request& receive) { post_message(now, receive); });
+void Engine::match_any_source(Instant now, std::uint32_t tag) {
+  any_source_.match(tag, [&](Request& receive) { post_message(now, receive); });
 }
 
 void Engine::post_message(Instant now, Request& request) {
@@ -261,7 +261,9 @@ void Engine::on_wake(Instant now, bool may_start) {
     start_message(now, *queued_messages_.front());
   if (payloads_open_ != 0) ask_payloads(now);
   if (!any_source_.empty()) any_source_.on_wake(now);
-  if (may_start && endpoint_.tags().take_heard()) match_any_source(now);
+  if (!may_start) return;
+  endpoint_.tags().take_heard(tags_heard_);
+  for (const std::uint32_t tag : tags_heard_) match_any_source(now, tag);
 }
 
 Instant Engine::payloads_at() const {

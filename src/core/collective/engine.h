@@ -81,7 +81,7 @@ class Engine {
   Instant payloads_at() const;
   void start_message(Instant now, Request& request);
   void post_message(Instant now, Request& request);
-  void match_any_source(Instant now);
+  void match_any_source(Instant now, std::uint32_t tag);
   Status check(const OperationSpec& spec) const;
   void submit_group(Instant now, Request& request, bool may_start);
   bool resolve_codec(Request& request);
@@ -102,6 +102,7 @@ class Engine {
   std::vector<Message*> free_messages_;
   std::deque<Request*> queued_messages_;
   AnySource any_source_;
+  std::vector<std::uint32_t> tags_heard_;  // used again, so that no memory is allocated
   std::uint64_t next_sequence_ = 0;
   // Number of the round of a collective with place 0. This is the number of collectives that were
   // opened before the first collective with a place, plus the number of AutomaticCodec's exchanges

@@ -34,9 +34,10 @@ class Failures {
   }
 
   // Adds recent failures, latest first, to a report to `peer`, unless the collective is listed
-  // already. The report may have `room` bytes. `opened`: collectives that this rank has opened by
-  // now.
-  void list(Rank peer, std::uint64_t opened, std::size_t room, wire::Report& report) const {
+  // already. The report may have `entries_max` entries and `room` bytes. `opened`: collectives that
+  // this rank has opened by now.
+  void list(Rank peer, std::uint64_t opened, std::size_t entries_max, std::size_t room,
+            wire::Report& report) const {
     const std::size_t kept = std::min<std::size_t>(count_, latest_.size());
     for (std::size_t ago = 1; ago <= kept; ++ago) {
       const Failure& failure = latest_[(count_ - ago) % latest_.size()];
@@ -45,7 +46,7 @@ class Failures {
       wire::OpenRound entry = failure.entry;
       if (!failure.pair_sends.empty())
         wire::tell_pair(failure.pair_sends[peer], failure.pair_receives[peer], entry.tag);
-      if (report.open_count == report.open.size()) return;
+      if (report.open_count >= entries_max) return;
       if (wire::report_bytes(report) + wire::entry_bytes(entry) > room) return;
       report.open[report.open_count++] = entry;
     }

@@ -146,9 +146,11 @@ void PeerMessages::touch(MessageStream& stream) {
 void PeerMessages::rotate(const Listed& listed) {
   report_from_.receives += listed.receives;
   report_from_.sends += listed.sends;
-  const auto said = [](GivenUp& one) { return --one.reports <= 0; };
-  std::erase_if(given_up_, said);
-  std::erase_if(refused_, said);
+  std::erase_if(given_up_, [](GivenUp& one) { return --one.reports <= 0; });
+  const auto end = refused_.begin() + static_cast<std::ptrdiff_t>(listed.refused);
+  std::for_each(refused_.begin(), end, [](GivenUp& one) { --one.reports; });
+  std::rotate(refused_.begin(), end, refused_.end());
+  std::erase_if(refused_, [](const GivenUp& one) { return one.reports <= 0; });
 }
 
 void PeerMessages::give_up(std::uint32_t tag, std::uint32_t number) {
@@ -170,11 +172,29 @@ void PeerMessages::give_up_unmatched(const Round& round) {
 }
 
 void PeerMessages::refuse(const Round& round) {
-  if (refused_.size() == limits::kGivenUpMax) refused_.erase(refused_.begin());
+  // The sender has ended a message once it sends one that may talk only after that.
+  constexpr std::uint32_t kWindow = limits::kTalkingMessagesMax;
+  std::erase_if(refused_, [&](const GivenUp& one) {
+    return one.tag == round.plan->message_tag && !after(one.number + kWindow, round.number);
+  });
   refused_.push_back({.tag = round.plan->message_tag,
                       .number = round.number,
                       .reports = limits::kRefusedReports,
                       .unmatched = round.plan->tag});
+}
+
+void PeerMessages::note_refusal_heard(std::uint32_t tag, std::uint32_t number) {
+  std::erase_if(refused_,
+                [&](const GivenUp& one) { return one.tag == tag && one.number == number; });
+}
+
+std::uint32_t PeerMessages::unlisted_below(std::uint32_t tag, std::size_t listed,
+                                           std::uint32_t otherwise) const {
+  std::uint32_t below = otherwise;
+  for (std::size_t i = listed; i < refused_.size(); ++i) {
+    if (refused_[i].tag == tag && after(below, refused_[i].number)) below = refused_[i].number;
+  }
+  return below;
 }
 
 void PeerMessages::remember(std::span<const wire::OpenedStream> said) {

@@ -151,8 +151,10 @@ class PeerMessages {
   struct Listed {
     std::size_t receives = 0;  // places in talking() that the report passed
     std::size_t sends = 0;     // streams of sending()
+    std::size_t refused = 0;   // places of refused(), from the first on
   };
-  // Places in talking() and in sending() with which the next report begins.
+  // Places in talking() and in sending() with which the next report begins. It begins with the
+  // first place of refused().
   Listed report_from() const { return report_from_; }
   // Call it when a report was sent, in all its copies.
   void rotate(const Listed& listed);
@@ -169,10 +171,18 @@ class PeerMessages {
     std::optional<wire::OperationTag> unmatched{};  // what did not match
   };
   std::span<const GivenUp> given_up() const { return given_up_; }
-  // Notes that a receive from the peer has failed here because the message does not match. The next
+  // Notes that a receive from the peer has failed here because the message does not match.
   // limits::kRefusedReports reports list the receive, so that the send fails, too.
   void refuse(const Round& round);
+  // Notes that the send of a refused message has failed, so that no report need list it any more.
+  void note_refusal_heard(std::uint32_t tag, std::uint32_t number);
+  // The refused receives, first those that have waited longest to be listed.
   std::span<const GivenUp> refused() const { return refused_; }
+  // Returns the lowest number of the tag among refused() from place `listed` on, or `otherwise` if
+  // that is lower or there is none. A report that lists only the first `listed` places must not say
+  // that more receives were posted, because the sender would take the refused ones for done.
+  std::uint32_t unlisted_below(std::uint32_t tag, std::size_t listed,
+                               std::uint32_t otherwise) const;
   // Remembers the streams in the peer's latest report, for streams that are opened here only later.
   void remember(std::span<const wire::OpenedStream> said);
 
@@ -208,7 +218,7 @@ class PeerMessages {
   std::uint32_t ahead_ = 0;
   std::vector<GivenUp> given_up_;   // latest last
   std::vector<GivenUp> unmatched_;  // the latest that did not match, latest last
-  std::vector<GivenUp> refused_;    // receives, latest last
+  std::vector<GivenUp> refused_;    // receives
   std::array<wire::OpenedStream, limits::kReportedStreamsMax> said_{};
   std::size_t said_count_ = 0;
 };

@@ -6,16 +6,20 @@
 namespace leeway::protocol {
 namespace {
 
+// Every report keeps room for one receive, and for one message to the peer (WIRE 3.4).
+constexpr std::size_t kRoomOfMessages = 2 * wire::kOpenMessageBytes + wire::kOpenedStreamBytes;
+
 // Fills a report to one peer, as far as there is room.
 class Contents {
  public:
-  Contents(Rank peer, std::size_t room, wire::Report& report)
-      : peer_(peer), room_(room), report_(report) {}
+  // `refused_listed`: refused receives that the report lists already.
+  Contents(Rank peer, std::size_t room, wire::Report& report, std::size_t refused_listed = 0)
+      : peer_(peer), room_(room), report_(report), refused_listed_(refused_listed) {}
 
   bool list(const Round& round);
   void list_failing(const PeerMessages& messages);
   void list_given_up(const PeerMessages& messages);
-  void list_refused(const PeerMessages& messages);
+  std::size_t list_refused(const PeerMessages& messages);
   std::size_t list_receives(const PeerMessages& messages);
   std::size_t list_sends(const PeerMessages& messages);
   void list_touched(const PeerMessages& messages);
@@ -23,11 +27,13 @@ class Contents {
  private:
   bool fits(std::size_t bytes) const { return wire::report_bytes(report_) + bytes <= room_; }
   bool says(const MessageStream& stream) const;
-  std::size_t list_stream(const MessageStream& stream, std::size_t entries_max);
+  std::size_t list_stream(const PeerMessages& messages, const MessageStream& stream,
+                          std::size_t entries_max);
 
   const Rank peer_;
   const std::size_t room_;
   wire::Report& report_;
+  std::size_t refused_listed_;
 };
 
 bool Contents::list(const Round& round) {
@@ -83,23 +89,29 @@ void Contents::list_given_up(const PeerMessages& messages) {
 }
 
 // Lists receives that failed because their messages do not match. The sender compares the tags, so
-// the send fails as it does while the receive is still open (WIRE 3.5).
-void Contents::list_refused(const PeerMessages& messages) {
+// the send fails as it does while the receive is still open (WIRE 3.5). Returns how many it listed.
+std::size_t Contents::list_refused(const PeerMessages& messages) {
   for (const PeerMessages::GivenUp& one : messages.refused()) {
-    // Keeps room for one receive, and for one message to the peer.
-    if (report_.open_count + 2 >= report_.open.size() || !fits(wire::kOpenMessageBytes)) return;
+    if (report_.open_count + 2 >= report_.open.size() ||
+        !fits(wire::kOpenMessageBytes + kRoomOfMessages))
+      break;
+    ++refused_listed_;
     report_.open[report_.open_count++] = {.round = one.number,
                                           .point_to_point = true,
                                           .spread_settled = true,
                                           .message_tag = one.tag,
                                           .tag = *one.unmatched};
   }
+  return refused_listed_;
 }
 
 // Lists posted receives of a tag, oldest first. Returns how many it listed. If a receive finds no
 // room, the report tells the peer that this receive has not been posted yet (WIRE 3.4).
-std::size_t Contents::list_stream(const MessageStream& stream, std::size_t entries_max) {
+std::size_t Contents::list_stream(const PeerMessages& messages, const MessageStream& stream,
+                                  std::size_t entries_max) {
   const MessageList& receives = stream.receives;
+  const std::uint32_t end =
+      messages.unlisted_below(stream.tag, refused_listed_, stream.receives_opened);
   wire::OpenedStream* said = nullptr;
   if (stream.tag != 0) {
     if (report_.stream_count == limits::kListedStreamsMax || !fits(wire::kOpenedStreamBytes))
@@ -107,13 +119,14 @@ std::size_t Contents::list_stream(const MessageStream& stream, std::size_t entri
     said = &report_.streams[report_.stream_count++];
   }
   std::size_t listed = 0;
-  while (listed < receives.foremost() &&
+  while (listed < receives.foremost() && after(end, receives[listed].number) &&
          (!receives[listed].failure.ok() ||
           (report_.open_count < entries_max && list(receives[listed])))) {
     ++listed;
   }
-  const std::uint32_t opened_below =
-      listed < receives.size() ? receives[listed].number : stream.receives_opened;
+  std::uint32_t opened_below = end;
+  if (listed < receives.size() && after(end, receives[listed].number))
+    opened_below = receives[listed].number;
   if (said == nullptr) {
     report_.point_opened_below = opened_below;
   } else {
@@ -142,12 +155,13 @@ std::size_t Contents::list_receives(const PeerMessages& messages) {
     const MessageStream& stream = *message.stream;
     const Round& oldest = stream.receives[0];
     if (&message != &oldest && (oldest.talks || says(stream))) continue;
-    if (list_stream(stream, entries_max) == 0) break;
+    const bool refused =
+        messages.unlisted_below(stream.tag, refused_listed_, oldest.number) != oldest.number;
+    if (list_stream(messages, stream, entries_max) == 0 && !refused) break;
     says_zero |= stream.tag == 0;
   }
   // Without this, the report would say that all receives of tag 0 have ended.
-  const MessageStream* const zero = messages.find(0);
-  if (!says_zero && !zero->receives.empty()) list_stream(*zero, entries_max);
+  if (!says_zero) list_stream(messages, *messages.find(0), entries_max);
   return passed;
 }
 
@@ -175,7 +189,9 @@ void Contents::list_touched(const PeerMessages& messages) {
     if (report_.stream_count == report_.streams.size() || !fits(wire::kOpenedStreamBytes)) return;
     const std::uint32_t opened_below =
         stream->receives.empty() ? stream->receives_opened : stream->receives[0].number;
-    report_.streams[report_.stream_count++] = {.tag = stream->tag, .opened_below = opened_below};
+    report_.streams[report_.stream_count++] = {
+        .tag = stream->tag,
+        .opened_below = messages.unlisted_below(stream->tag, refused_listed_, opened_below)};
   }
 }
 
@@ -220,17 +236,20 @@ ReportContents report_contents(Instant now, Rank peer, const Link& link, const R
   const bool touched = messages != nullptr && !messages->touched().empty();
   Contents contents(peer, room - (touched ? wire::kOpenedStreamBytes : 0), report);
   for (const Round* round : rounds.collectives()) contents.list(*round);
+  // Failures go before messages: a report without them says that the collectives have ended well.
+  failures.list(peer, rounds.collectives_opened(), report.open.size() - 2, room - kRoomOfMessages,
+                report);
   if (messages != nullptr) {
     contents.list_failing(*messages);
     contents.list_given_up(*messages);
-    contents.list_refused(*messages);
+    made.listed.refused = contents.list_refused(*messages);
     made.listed.receives = contents.list_receives(*messages);
   }
-  failures.list(peer, rounds.collectives_opened(), room, report);
+  failures.list(peer, rounds.collectives_opened(), report.open.size(), room, report);
   if (messages == nullptr) return made;
   // The report lists our sends last, because the peer can do without them, or ask again.
   made.listed.sends = contents.list_sends(*messages);
-  Contents(peer, room, report).list_touched(*messages);
+  Contents(peer, room, report, made.listed.refused).list_touched(*messages);
   return made;
 }
 

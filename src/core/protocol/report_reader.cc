@@ -55,7 +55,10 @@ bool ReportReader::take_opened(Rank from, const wire::Report& report) {
   bool more = after(report.point_opened_below, link.peer_point_opened_below);
   if (more) link.peer_point_opened_below = report.point_opened_below;
   for (const wire::OpenRound& entry : report.entries()) {
-    if (!entry.point_to_point || !entry.sending || entry.failed()) continue;
+    if (!entry.point_to_point || !entry.sending) continue;
+    if (entry.failure == StatusCode::kMismatch && state_.rounds.messages(from) != nullptr)
+      state_.rounds.messages(from)->note_refusal_heard(entry.message_tag, entry.round);
+    if (entry.failed()) continue;
     tags_.note(from, entry.message_tag, entry.round);
     if (Round* const receive = state_.rounds.find(FlowKind::point, entry.round, entry.message_tag,
                                                   from, /*as_sender=*/false))

@@ -1,20 +1,18 @@
 #include "protocol/watched_tags.h"
 
-#include <algorithm>
-
 #include "base/contracts.h"
 #include "base/limits.h"
 
 namespace leeway::protocol {
 
 void WatchedTags::note(Rank from, std::uint32_t tag, std::uint32_t number) {
-  if (std::find(tags_.begin(), tags_.end(), tag) == tags_.end()) return;
+  if (!tags_.contains(tag)) return;
   if (!rounds_.has_room_for(from, tag)) return;
   MessageStream& stream = rounds_.make_messages(from).stream(tag);
   const std::uint32_t ahead = number - stream.receives_opened;
   if (ahead >= limits::kMessagesHeardMax) return;
   if (after(number + 1, stream.heard_below)) stream.heard_below = number + 1;
-  heard_ = true;
+  if (heard_.empty() || heard_.back() != tag) heard_.push_back(tag);
 }
 
 std::optional<Rank> WatchedTags::sender_of(std::uint32_t tag) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -15,8 +16,8 @@ class WatchedTags {
   // The table must outlive this.
   WatchedTags(int size, RoundTable& rounds) : size_(size), rounds_(rounds) {}
 
-  void watch(std::uint32_t tag) { tags_.push_back(tag); }
-  void forget(std::uint32_t tag) { std::erase(tags_, tag); }
+  void watch(std::uint32_t tag) { tags_.insert(tag); }
+  void forget(std::uint32_t tag) { tags_.erase(tag); }
   bool any() const { return !tags_.empty(); }
 
   // Notes that a peer sends message `number` of this tag. Tags that are not watched are ignored, so
@@ -26,14 +27,19 @@ class WatchedTags {
   // Rotates over ranks, so that none starves.
   std::optional<Rank> sender_of(std::uint32_t tag);
   // Returns true if a message of a watched tag was noted since take_heard() was last called.
-  bool heard() const { return heard_; }
-  bool take_heard() { return std::exchange(heard_, false); }
+  bool heard() const { return !heard_.empty(); }
+  // Sets `tags` to those of which a message was noted since the last call. A tag may stand there
+  // more than once.
+  void take_heard(std::vector<std::uint32_t>& tags) {
+    tags.clear();
+    tags.swap(heard_);
+  }
 
  private:
   int size_;
   RoundTable& rounds_;
-  std::vector<std::uint32_t> tags_;
-  bool heard_ = false;
+  std::unordered_set<std::uint32_t> tags_;
+  std::vector<std::uint32_t> heard_;
   Rank latest_sender_ = 0;  // last rank that sender_of() named
 };
 

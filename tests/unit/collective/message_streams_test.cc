@@ -241,6 +241,33 @@ TEST(MessageLength, BeyondTheReceiveFailsOnBothSidesWhateverIsLost) {
   }
 }
 
+// More receives fail than one report can list. The long send that fails among them must not take
+// the reports without its receive for success.
+TEST(MessageLength, BeyondTheReceiveFailsOnBothSidesAmongManyOthers) {
+  for (const double loss : {0.0, 0.3}) {
+    for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+      SCOPED_TRACE("loss " + std::to_string(loss) + ", seed " + std::to_string(seed));
+      GroupOptions network = stream_network(2, loss, seed);
+      network.peer_timeout = 3s;
+      EngineGroup group(network);
+      Mail mail(group);
+      std::vector<Mail::Received> received;
+      for (std::uint32_t i = 0; i < 33; ++i)
+        received.push_back(mail.receive(1, 0, i < 32 ? 5 : 5000, i % 3));
+      const auto next = mail.receive(1, 0, 20'000, 0);
+      for (std::uint32_t i = 0; i < 32; ++i) mail.send(0, 1, stream_values(10, 1.0f), i % 3);
+      Request& longest = mail.send(0, 1, stream_values(20'000, 1.0f), 32 % 3);
+      Request& sent = mail.send(0, 1, stream_values(20'000, 2.0f), 0);
+      ASSERT_TRUE(mail.run_anyhow());
+      EXPECT_EQ(longest.status.code(), StatusCode::kMismatch) << longest.status.text();
+      for (const Mail::Received& each : received)
+        EXPECT_EQ(each.request->status.code(), StatusCode::kMismatch);
+      EXPECT_TRUE(sent.status.ok()) << sent.status.text();
+      EXPECT_EQ(next.contents(), stream_values(20'000, 2.0f));
+    }
+  }
+}
+
 // ---- any source ---------------------------------------------------------------------------------
 
 TEST(AnySource, TakesWhatComes) {

@@ -304,6 +304,24 @@ TEST(UnevenAllToAll, FailsOnBothSidesWhateverIsLostBeforeTheNextCall) {
   }
 }
 
+// Many open receives fill the reports, which must tell of the failure all the same.
+TEST(UnevenAllToAll, FailsOnBothSidesThoughOneHasManyReceivesOpen) {
+  EngineGroup group({.size = 2});
+  std::vector<float> received(20 * 5000);
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    OperationSpec receive{.kind = OperationKind::recv,
+                          .output = std::span(received).subspan(i * 5000, 5000),
+                          .peer = 0};
+    receive.options.tag = i % 3;
+    group.submit(1, receive);
+  }
+  std::vector<std::vector<float>> buffers;
+  const auto requests = submit_pair(group, buffers, {{5, 6}, {5, 5}}, {{5, 5}, {5, 5}});
+  ASSERT_TRUE(group.run(requests, 30s));
+  for (const Request* request : requests)
+    EXPECT_EQ(request->status.code(), StatusCode::kMismatch) << request->status.text();
+}
+
 TEST(UnevenAllGather, FailsWhereCountsDiffer) {
   EngineGroup group({.size = 2});
   std::vector<std::vector<float>> in(2, std::vector<float>(10)), out(2, std::vector<float>(30));

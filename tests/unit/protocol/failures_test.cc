@@ -19,7 +19,7 @@ std::vector<std::uint32_t> listed(const wire::Report& report) {
 
 std::vector<std::uint32_t> listed(const Failures& failures, std::uint64_t opened) {
   wire::Report report;
-  failures.list(0, opened, kRoom, report);
+  failures.list(0, opened, report.open.size(), kRoom, report);
   return listed(report);
 }
 
@@ -29,7 +29,7 @@ TEST(Failures, AreListedAsSettledUntilSixteenMoreWereOpened) {  // WIRE 3.5
       {.entry = {.round = 7, .tag = {.count = 99}, .failure = StatusCode::kMismatch, .about = 3},
        .opened = 8});
   wire::Report report;
-  failures.list(0, 8, kRoom, report);
+  failures.list(0, 8, report.open.size(), kRoom, report);
   ASSERT_EQ(report.open_count, 1u);
   EXPECT_EQ(report.open[0].tag.count, 99u);
   EXPECT_TRUE(report.open[0].reduce_settled && report.open[0].spread_settled);
@@ -54,15 +54,16 @@ TEST(Failures, AreNotListedTwiceNorBeyondTheRoom) {
   failures.add(failed(4));
   wire::Report report;
   report.open[report.open_count++].round = 3;  // still open here
-  failures.list(0, 5, kRoom, report);
+  failures.list(0, 5, report.open.size(), kRoom, report);
   EXPECT_EQ(listed(report), (std::vector<std::uint32_t>{3, 4}));
   wire::Report narrow;
-  failures.list(0, 5, wire::report_bytes(narrow) + wire::kFailedRoundBytes, narrow);
+  failures.list(0, 5, narrow.open.size(), wire::report_bytes(narrow) + wire::kFailedRoundBytes,
+                narrow);
   EXPECT_EQ(listed(narrow), (std::vector<std::uint32_t>{4}));
   wire::Report full;
   full.open_count = static_cast<std::uint32_t>(full.open.size());
   for (auto& entry : full.open) entry.round = 100;
-  failures.list(0, 5, kRoom, full);
+  failures.list(0, 5, full.open.size(), kRoom, full);
   EXPECT_EQ(full.open_count, full.open.size());
 }
 

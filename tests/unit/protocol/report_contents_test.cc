@@ -102,6 +102,32 @@ TEST_F(Contents, WhatIsAboutToFailGoesBeforeOtherMessages) {  // WIRE 3.5
   EXPECT_EQ(said.point_opened_below, 2u);
 }
 
+TEST_F(Contents, ARefusedReceiveThatFindsNoRoomCountsAsNotPosted) {  // WIRE 3.12
+  std::vector<Round*> refused;
+  for (int i = 0; i < 20; ++i) refused.push_back(&message(1, false));
+  PeerMessages& messages = *table_.messages(1);
+  for (int i = 0; i < limits::kTalkingMessagesMax; ++i) messages.refuse(*refused[i]);
+  for (int i = 0; i < limits::kTalkingMessagesMax; ++i) {
+    table_.end(*refused[i]);
+    table_.take_ended();
+  }
+  ReportContents first = contents();
+  EXPECT_EQ(first.listed.refused, 14u);
+  EXPECT_EQ(first.report.point_opened_below, 14u) << "the first refused one without an entry";
+  messages.rotate(first.listed);
+  EXPECT_EQ(messages.refused()[0].number, 14u) << "which comes first in the next report";
+  for (std::uint32_t number = 0; number < 16; ++number) messages.note_refusal_heard(0, number);
+  EXPECT_EQ(report().point_opened_below, 20u);
+}
+
+TEST_F(Contents, FailuresGoBeforeMessages) {
+  for (int i = 0; i < 40; ++i) message(1, false);
+  failures_.add({.entry = {.round = 3, .failure = StatusCode::kMismatch}, .opened = 0});
+  const wire::Report said = report();
+  EXPECT_TRUE(said.open[0].failed() && said.open[0].round == 3);
+  EXPECT_GT(receives(said), 1);
+}
+
 TEST_F(Contents, SaysAFewTimesWhichMessagesWereGivenUp) {  // WIRE 3.17
   PeerMessages& messages = table_.make_messages(1);
   for (std::uint32_t number = 0; number < limits::kGivenUpMax + 1u; ++number)

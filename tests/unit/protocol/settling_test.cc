@@ -32,7 +32,8 @@ TEST_F(SettlingTest, AFailureIsToldToAllPeersThatAreThere) {
   EXPECT_TRUE(link(1).report_due && link(3).report_due);
   EXPECT_FALSE(link(2).report_due);
   wire::Report report;
-  settling_.failures().list(1, state_.rounds.collectives_opened(), 1472, report);
+  settling_.failures().list(1, state_.rounds.collectives_opened(), report.open.size(), 1472,
+                            report);
   ASSERT_EQ(report.open_count, 1u);
   EXPECT_EQ(report.open[0].about, 2);
 }
