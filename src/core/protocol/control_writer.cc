@@ -47,7 +47,9 @@ bool ControlWriter::write(Instant now, Rank peer, TrainBuffer& out) {
       }
     }
   }
-  if (state_.departure.parting() && !link.gone) return write_farewell(now, peer, out);
+  if (state_.departure.parting() && !link.gone) {
+    return write_last_report(now, peer, out) || write_farewell(now, peer, out);
+  }
   if (link.report_due) {
     // A later report replaces this one, so copies are worth it only if the peer may be waiting for
     // it.
@@ -124,6 +126,22 @@ bool ControlWriter::write_repair_request(Instant now, Rank peer, Round& round, F
                                    std::span(words).first(count), out.scratch(bytes)),
                {});
   }
+  return true;
+}
+
+// WIRE 6.4: one report goes ahead of the good-bye if it tells of messages that did not match or
+// were given up. The peer's receives would take the good-bye for the reason otherwise.
+bool ControlWriter::write_last_report(Instant now, Rank peer, TrainBuffer& out) {
+  Link& link = state_.links[peer];
+  PeerMessages* const messages = state_.rounds.messages(peer);
+  if (!link.report_due || link.last_report_sent || messages == nullptr ||
+      state_.departure.said_goodbye(peer))
+    return false;
+  if (messages->given_up().empty() && messages->refused().empty()) return false;
+  link.last_report_sent = true;
+  messages->rotate(write_report(now, peer, out));
+  link.report_due = true;  // for the good-bye, which follows
+  state_.outbox.queue_control(peer);
   return true;
 }
 

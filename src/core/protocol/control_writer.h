@@ -23,6 +23,7 @@ class ControlWriter {
   void write_bare(Instant now, wire::PacketType type, Rank to, TrainBuffer& out);
   PeerMessages::Listed write_report(Instant now, Rank peer, TrainBuffer& out);
   bool write_repair_request(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out);
+  bool write_last_report(Instant now, Rank peer, TrainBuffer& out);
   bool write_farewell(Instant now, Rank peer, TrainBuffer& out);
   int copies(Rank peer, std::uint32_t tries) const;
 

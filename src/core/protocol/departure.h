@@ -69,6 +69,7 @@ class Departure {
   };
   Wake on_wake(Instant now, Rank peer, const RoundTrip& rtt);
 
+  bool said_goodbye(Rank peer) const { return farewells_[peer].said; }
   // Returns the number of copies to send now, 0 if no good-bye is due. `asked`: the peer waits for
   // a report, which a good-bye replaces. `usual`: copies of a control datagram to this peer.
   int take_copies(Rank peer, bool asked, int usual);

@@ -173,7 +173,8 @@ void Settling::end_stand_in(Instant now, Round& round, const Status& status, con
 
 void Settling::cancel(Instant now, const Status& status, Cancelled which) {
   const auto cancel = [&](Round& round) {
-    if (!round.ended && (which == Cancelled::all || !round.done)) finish(now, round, status);
+    if (round.ended || (which == Cancelled::awaited && round.done)) return;
+    finish(now, round, round.failure.ok() ? status : round.failure);
   };
   for (Round* round : state_.rounds.collectives()) cancel(*round);
   for (Rank peer = 0; peer < state_.config.size; ++peer) {

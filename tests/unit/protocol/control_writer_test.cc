@@ -55,6 +55,20 @@ TEST_F(ControlWriterTest, AGoodbyeStandsForEverything) {  // WIRE 6.4
   EXPECT_EQ(control(), std::vector{PacketType::goodbye});
 }
 
+TEST_F(ControlWriterTest, OneReportGoesAheadOfTheGoodbyeIfMessagesDidNotMatch) {  // WIRE 6.4
+  FakeClient client(8, 0);
+  Round& sent = open(client, message(true));
+  state_.rounds.messages(1)->give_up_unmatched(sent);
+  state_.departure.part(kNow, kRanks);
+  for (int i = 0; i < 2; ++i) {
+    state_.departure.owe(kNow, 1, link(1).rtt(), Departure::Awaited::yes);
+    state_.queue_report(1);
+    const auto written = control();
+    EXPECT_EQ(written, i == 0 ? (std::vector{PacketType::report, PacketType::goodbye})
+                              : std::vector{PacketType::goodbye});
+  }
+}
+
 TEST_F(ControlWriterTest, EachEndWaitsLongerForItsAnswer) {
   FakeClient client(8, 0);
   Round& round = open(client, plan_of(FlowKind::reduce));

@@ -38,6 +38,16 @@ TEST_F(SettlingTest, AFailureIsToldToAllPeersThatAreThere) {
   EXPECT_EQ(report.open[0].about, 2);
 }
 
+TEST_F(SettlingTest, AMessageThatIsDoomedKeepsItsReasonIfItIsCancelled) {
+  FakeClient client(8, 0);
+  Round& round = open(client, message(true));
+  settling_.doom(kNow, round, Status::error(StatusCode::kMismatch, "it does not match"), {1});
+  settling_.cancel(kNow, Status::error(StatusCode::kCancelled, "closed"), Cancelled::all);
+  EXPECT_EQ(client.status.code(), StatusCode::kMismatch);
+  ASSERT_EQ(state_.rounds.messages(1)->given_up().size(), 1u);
+  EXPECT_TRUE(state_.rounds.messages(1)->given_up()[0].unmatched.has_value());
+}
+
 TEST_F(SettlingTest, AMessageIsDoomedBeforeItFails) {
   FakeClient client(1, 0);
   Round& round = open(client, message(true));
