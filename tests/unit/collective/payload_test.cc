@@ -331,16 +331,16 @@ PayloadCase drawn_case(std::uint64_t seed) {
   const auto draw = [&](std::uint32_t what, std::uint64_t below) {
     return keyed_hash(seed, what, 0, 0, 0) % below;
   };
-  constexpr OperationKind kKinds[] = {OperationKind::all_reduce,     OperationKind::all_reduce,
-                                      OperationKind::reduce_scatter, OperationKind::reduce,
-                                      OperationKind::all_gather,     OperationKind::broadcast,
-                                      OperationKind::gather};
+  constexpr OperationKind kSourceKinds[] = {
+      OperationKind::all_reduce, OperationKind::all_reduce, OperationKind::reduce_scatter,
+      OperationKind::reduce,     OperationKind::all_gather, OperationKind::broadcast,
+      OperationKind::gather};
   constexpr const char* kCodecs[] = {"native", "bf16", "nvfp4", "mxfp4:rotate", "int8"};
   constexpr Estimator kEstimators[] = {Estimator::zero_fill, Estimator::ratio,
                                        Estimator::horvitz_thompson, Estimator::augmented,
                                        Estimator::stratified};
   PayloadCase drawn{.name = "drawn", .seed = seed};
-  drawn.kind = kKinds[draw(0, std::size(kKinds))];
+  drawn.kind = kSourceKinds[draw(0, std::size(kSourceKinds))];
   drawn.size = 2 + static_cast<int>(draw(1, 4));
   drawn.count = draw(2, 3) == 0 ? draw(3, 200) : draw(3, 150'000);
   const bool lossy = has_reduce_half(drawn.kind) && draw(4, 3) == 0;

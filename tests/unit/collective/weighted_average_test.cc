@@ -39,7 +39,7 @@ constexpr OperationKind kReductions[] = {OperationKind::all_reduce, OperationKin
 constexpr Delivery::Kind kClasses[] = {Delivery::Kind::exact, Delivery::Kind::bounded,
                                        Delivery::Kind::best_effort};
 
-struct Setting {
+struct WeightedSetting {
   OperationKind kind = OperationKind::reduce_scatter;
   Delivery::Kind delivery = Delivery::Kind::best_effort;
   Estimator estimator = Estimator::ratio;
@@ -47,7 +47,7 @@ struct Setting {
   Weights weights = kUneven;
   double loss = kWeightedLoss;
 };
-std::string describe(const Setting& setting) {
+std::string describe(const WeightedSetting& setting) {
   return std::string(to_string(setting.kind)) + " " + std::string(to_string(setting.delivery)) +
          " " + std::string(to_string(setting.estimator)) + " " + to_string(setting.codec);
 }
@@ -60,7 +60,8 @@ double per_unit(std::size_t element) {
 // One call in which each rank contributes the sum over its units.
 class WeightedCall {
  public:
-  explicit WeightedCall(const Setting& setting) : setting_(setting), group_(network(setting)) {
+  explicit WeightedCall(const WeightedSetting& setting)
+      : setting_(setting), group_(network(setting)) {
     for (Rank rank = 0; rank < kRanks; ++rank) {
       const double weight = setting.weights[rank];
       for (std::size_t i = 0; i < kWeightedCount; ++i) {
@@ -103,14 +104,14 @@ class WeightedCall {
   static double truth(Rank owner, std::size_t i) { return per_unit(owner * kWeightedShard + i); }
 
  private:
-  static GroupOptions network(const Setting& setting) {
+  static GroupOptions network(const WeightedSetting& setting) {
     GroupOptions options{.size = kRanks, .datagram_bytes = 512};
     options.faults.loss = setting.loss;
     options.faults.seed = 3;
     return options;
   }
 
-  Setting setting_;
+  WeightedSetting setting_;
   EngineGroup group_;
   std::array<std::vector<float>, kRanks> inputs_;
   std::array<std::vector<float>, kRanks> outputs_;
@@ -124,7 +125,7 @@ void for_each_setting(Check check) {
   for (const OperationKind kind : kReductions) {
     for (const Delivery::Kind delivery : kClasses) {
       for (const Estimator estimator : kWeightedEstimators) {
-        check(Setting{.kind = kind, .delivery = delivery, .estimator = estimator});
+        check(WeightedSetting{.kind = kind, .delivery = delivery, .estimator = estimator});
       }
     }
   }
@@ -132,7 +133,7 @@ void for_each_setting(Check check) {
 
 // All units of work give the same value here. Returns true if the estimator then gives exactly that
 // value, whatever was lost.
-bool reproduces_a_common_mean(const Setting& setting, Rank owner) {
+bool reproduces_a_common_mean(const WeightedSetting& setting, Rank owner) {
   if (setting.delivery == Delivery::Kind::exact) return true;
   switch (setting.estimator) {
     case Estimator::ratio:
@@ -146,7 +147,7 @@ bool reproduces_a_common_mean(const Setting& setting, Rank owner) {
 }
 
 TEST(WeightedAverageUnderLoss, IsTheCommonMeanPerUnitInEveryClassAndReduction) {
-  for_each_setting([](const Setting& setting) {
+  for_each_setting([](const WeightedSetting& setting) {
     WeightedCall call(setting);
     call.run();
     for (Rank owner = 0; owner < kRanks; ++owner) {
@@ -227,7 +228,7 @@ TEST(WeightedAverageUnderLoss, CodecsThatScaleBlocksKeepTheWeights) {
 }
 
 TEST(WeightedAverage, OfNoUnitsAnywhereIsZerosReportedAsUntouched) {
-  for_each_setting([](Setting setting) {
+  for_each_setting([](WeightedSetting setting) {
     setting.weights = kNothing;
     for (const char* codec : {"native", "int8", "nvfp4:rotate"}) {
       for (const double loss : {0.0, kWeightedLoss}) {
@@ -264,7 +265,7 @@ TEST(WeightedAverage, OfTheLeastAndTheLargestWeightIsFinite) {
   for (const Weights& weights :
        {Weights{0x1p-64, 0x1p-64, 0x1p-64, 0x1p-64}, Weights{0x1p+64, 0x1p+64, 0x1p+64, 0x1p+64},
         Weights{0x1p-64, 0x1p+64, 0, 1}}) {
-    for_each_setting([&](Setting setting) {
+    for_each_setting([&](WeightedSetting setting) {
       setting.weights = weights;
       WeightedCall call(setting);
       call.run();
