@@ -98,7 +98,7 @@ class Link {
 
   // Control datagrams waiting to be sent.
   bool last_report_sent = false;  // ControlWriter::write_last_report() has sent it
-  bool given_up_due = false;  // the only one that a dead peer gets (WIRE 6.7)
+  bool given_up_due = false;      // the only one that a dead peer gets (WIRE 6.7)
   bool report_due = false;
   int report_copies = 0;  // least number of copies: earlier reports may have been lost
   bool probe_due = false;
