@@ -36,7 +36,8 @@ struct Request {
   // For a message that was posted: its number among those of the same peer, tag and direction.
   std::optional<std::uint32_t> message_number;
   MessageGroup* member_of = nullptr;  // the group that this message belongs to
-  // The submitter's own: its place for the request, and a list to which finish() adds the request.
+  // The submitter sets these two: where it keeps the request, and the list to which finish() adds
+  // the request.
   std::size_t index = 0;
   std::vector<Request*>* finished = nullptr;
 
