@@ -83,6 +83,12 @@ Result<ResolvedHost> resolve(asio::io_context& io, const HostPort& where) {
   asio::ip::tcp::resolver resolver(io);
   const auto found = resolver.resolve(where.host, std::to_string(where.port), error);
   if (error || found.empty()) {
+    // Systems without /etc/hosts do not know this name, which means loopback (RFC 6761, 6.3).
+    if (where.host == "localhost") {
+      return ResolvedHost{{{asio::ip::address_v4::loopback(), where.port},
+                           {asio::ip::address_v6::loopback(), where.port}},
+                          false};
+    }
     const bool unknown =
         !error || error == asio::error::host_not_found || error == asio::error::no_data;
     return Status::error(unknown ? StatusCode::kInvalidArgument : StatusCode::kUnavailable,
