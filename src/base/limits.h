@@ -10,14 +10,16 @@ namespace leeway::limits {
 // peer, and may have a flow to every peer open.
 inline constexpr int kPeersMax = 1024;
 
-// A report lists at most this many open operations on the wire. The same number of recent failures
-// is kept.
+// A report lists at most this many open operations on the wire.
 inline constexpr int kOpenRoundsMax = 16;
 
+// Every report keeps this many entries free for messages, because collectives may wait for them:
+// one for a message that was given up, a receive that was refused, a posted receive and a send.
+inline constexpr int kMessageEntries = 4;
+
 // Limit on the collectives of one communicator that are open at the same time; further ones queue
-// at the caller's side. Every report keeps two entries free for a receive and a send, because
-// collectives may wait for these messages.
-inline constexpr int kOpenCollectivesMax = kOpenRoundsMax - 2;
+// at the caller's side. Reports list a failed collective until this many more were opened.
+inline constexpr int kOpenCollectivesMax = kOpenRoundsMax - kMessageEntries;
 
 // Any number of messages (send/recv) may be open between two ranks. In each direction, only the
 // oldest kTalkingMessagesMax of the oldest kTalkingTagsMax tags exchange datagrams at a time, and

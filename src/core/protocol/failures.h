@@ -41,7 +41,7 @@ class Failures {
     const std::size_t kept = std::min<std::size_t>(count_, latest_.size());
     for (std::size_t ago = 1; ago <= kept; ++ago) {
       const Failure& failure = latest_[(count_ - ago) % latest_.size()];
-      const bool recent = opened - failure.opened < std::uint64_t{limits::kOpenRoundsMax};
+      const bool recent = opened - failure.opened < std::uint64_t{limits::kOpenCollectivesMax};
       if (!recent || is_listed(report, failure.entry.round)) continue;
       wire::OpenRound entry = failure.entry;
       if (!failure.pair_sends.empty())
@@ -60,8 +60,8 @@ class Failures {
     });
   }
 
-  std::array<Failure, limits::kOpenRoundsMax> latest_{};  // a ring
-  std::uint32_t count_ = 0;                               // number of all failures ever
+  std::array<Failure, limits::kOpenCollectivesMax> latest_{};  // a ring
+  std::uint32_t count_ = 0;                                    // number of all failures ever
 };
 
 // Failures that peers reported of collectives that this rank has not opened yet. They are kept

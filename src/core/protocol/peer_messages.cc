@@ -146,17 +146,22 @@ void PeerMessages::touch(MessageStream& stream) {
 void PeerMessages::rotate(const Listed& listed) {
   report_from_.receives += listed.receives;
   report_from_.sends += listed.sends;
-  std::erase_if(given_up_, [](GivenUp& one) { return --one.reports <= 0; });
-  const auto end = refused_.begin() + static_cast<std::ptrdiff_t>(listed.refused);
-  std::for_each(refused_.begin(), end, [](GivenUp& one) { --one.reports; });
-  std::rotate(refused_.begin(), end, refused_.end());
-  std::erase_if(refused_, [](const GivenUp& one) { return one.reports <= 0; });
+  const auto note_listed = [](std::vector<GivenUp>& notices, std::size_t count) {
+    const auto end = notices.begin() + static_cast<std::ptrdiff_t>(count);
+    std::for_each(notices.begin(), end, [](GivenUp& one) { --one.reports; });
+    std::rotate(notices.begin(), end, notices.end());
+    std::erase_if(notices, [](const GivenUp& one) { return one.reports <= 0; });
+  };
+  note_listed(given_up_, listed.given_up);
+  note_listed(refused_, listed.refused);
 }
 
 void PeerMessages::give_up(std::uint32_t tag, std::uint32_t number) {
   std::erase_if(given_up_,
                 [&](const GivenUp& one) { return one.tag == tag && one.number == number; });
-  if (given_up_.size() == limits::kGivenUpMax) given_up_.erase(given_up_.begin());
+  if (given_up_.size() == limits::kGivenUpMax) {
+    given_up_.erase(std::ranges::min_element(given_up_, {}, &GivenUp::reports));
+  }
   const auto known = std::ranges::find_if(
       unmatched_, [&](const GivenUp& one) { return one.tag == tag && one.number == number; });
   given_up_.push_back({.tag = tag, .number = number});

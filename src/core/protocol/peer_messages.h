@@ -151,14 +151,15 @@ class PeerMessages {
   struct Listed {
     std::size_t receives = 0;  // places in talking() that the report passed
     std::size_t sends = 0;     // streams of sending()
+    std::size_t given_up = 0;  // places of given_up(), from the first on
     std::size_t refused = 0;   // places of refused(), from the first on
   };
   // Places in talking() and in sending() with which the next report begins. It begins with the
-  // first place of refused().
+  // first places of given_up() and refused().
   Listed report_from() const { return report_from_; }
   // Call it when a report was sent, in all its copies.
   void rotate(const Listed& listed);
-  // Notes that a message to the peer has ended here before the peer had all of it. The next
+  // Notes that a message to the peer has ended here before the peer had all of it.
   // limits::kGivenUpReports reports say so.
   void give_up(std::uint32_t tag, std::uint32_t number);
   // Like give_up(), for a message that does not match the peer's receive. Reports also say what the
@@ -170,6 +171,7 @@ class PeerMessages {
     int reports = 0;                                // reports that still have to say it
     std::optional<wire::OperationTag> unmatched{};  // what did not match
   };
+  // The messages given up, first those that have waited longest to be listed.
   std::span<const GivenUp> given_up() const { return given_up_; }
   // Notes that a receive from the peer has failed here because the message does not match.
   // limits::kRefusedReports reports list the receive, so that the send fails, too.
@@ -216,7 +218,7 @@ class PeerMessages {
   std::size_t touched_count_ = 0;
   Listed report_from_;
   std::uint32_t ahead_ = 0;
-  std::vector<GivenUp> given_up_;   // latest last
+  std::vector<GivenUp> given_up_;
   std::vector<GivenUp> unmatched_;  // the latest that did not match, latest last
   std::vector<GivenUp> refused_;    // receives
   std::array<wire::OpenedStream, limits::kReportedStreamsMax> said_{};

@@ -6,8 +6,17 @@
 namespace leeway::protocol {
 namespace {
 
-// Every report keeps room for one receive, and for one message to the peer (WIRE 3.4).
-constexpr std::size_t kRoomOfMessages = 2 * wire::kOpenMessageBytes + wire::kOpenedStreamBytes;
+// Entries that a report keeps free while it lists something, for what it lists later (WIRE 3.4).
+constexpr std::size_t kForSends = 1;
+constexpr std::size_t kForReceives = 1 + kForSends;
+constexpr std::size_t kForRefused = 1 + kForReceives;
+constexpr std::size_t kForGivenUp = 1 + kForRefused;
+static_assert(kForGivenUp == limits::kMessageEntries);
+
+// Bytes of `kept` such entries, and of the tag of the receive among them.
+constexpr std::size_t bytes_of(std::size_t kept) {
+  return kept * wire::kOpenMessageBytes + (kept >= kForReceives ? wire::kOpenedStreamBytes : 0);
+}
 
 // Fills a report to one peer, as far as there is room.
 class Contents {
@@ -16,9 +25,10 @@ class Contents {
   Contents(Rank peer, std::size_t room, wire::Report& report, std::size_t refused_listed = 0)
       : peer_(peer), room_(room), report_(report), refused_listed_(refused_listed) {}
 
-  bool list(const Round& round);
+  // Lists a round. Returns false if there is no room for it beside `kept` further entries.
+  bool list(const Round& round, std::size_t kept);
   void list_failing(const PeerMessages& messages);
-  void list_given_up(const PeerMessages& messages);
+  std::size_t list_given_up(const PeerMessages& messages);
   std::size_t list_refused(const PeerMessages& messages);
   std::size_t list_receives(const PeerMessages& messages);
   std::size_t list_sends(const PeerMessages& messages);
@@ -26,9 +36,13 @@ class Contents {
 
  private:
   bool fits(std::size_t bytes) const { return wire::report_bytes(report_) + bytes <= room_; }
+  bool has_room(std::size_t bytes, std::size_t kept) const {
+    return report_.open_count + kept < report_.open.size() && fits(bytes + bytes_of(kept));
+  }
   bool says(const MessageStream& stream) const;
+  bool lists(const Round& receive) const;
   std::size_t list_stream(const PeerMessages& messages, const MessageStream& stream,
-                          std::size_t entries_max);
+                          std::size_t kept);
 
   const Rank peer_;
   const std::size_t room_;
@@ -36,10 +50,9 @@ class Contents {
   std::size_t refused_listed_;
 };
 
-bool Contents::list(const Round& round) {
+bool Contents::list(const Round& round, std::size_t kept) {
   const bool point = round.plan->point_to_point();
-  if (report_.open_count == report_.open.size()) return false;
-  if (!fits(point ? wire::kOpenMessageBytes : wire::kOpenRoundBytes)) return false;
+  if (!has_room(point ? wire::kOpenMessageBytes : wire::kOpenRoundBytes, kept)) return false;
   wire::OpenRound& entry = report_.open[report_.open_count++];
   entry = {.round = round.number,
            .point_to_point = point,
@@ -65,16 +78,17 @@ bool Contents::list(const Round& round) {
 // Lists messages that are about to fail, because both sides must learn of the failure (WIRE 3.5).
 void Contents::list_failing(const PeerMessages& messages) {
   for (const Round* message : messages.talking()) {
-    if (!message->failure.ok()) list(*message);
+    if (!message->failure.ok()) list(*message, kForRefused);
   }
 }
 
 // Lists sends that were given up here. The peer's receives wait for them, and only this list tells
-// the peer (WIRE 3.17).
-void Contents::list_given_up(const PeerMessages& messages) {
+// the peer (WIRE 3.17). Returns how many it listed.
+std::size_t Contents::list_given_up(const PeerMessages& messages) {
+  std::size_t listed = 0;
   for (const PeerMessages::GivenUp& one : messages.given_up()) {
-    // Keeps room for one receive, and for one message to the peer.
-    if (report_.open_count + 2 >= report_.open.size() || !fits(wire::kOpenMessageBytes)) return;
+    if (!has_room(wire::kOpenMessageBytes, kForRefused)) break;
+    ++listed;
     wire::OpenRound& entry = report_.open[report_.open_count++];
     entry = {.round = one.number,
              .point_to_point = true,
@@ -86,15 +100,14 @@ void Contents::list_given_up(const PeerMessages& messages) {
       entry.failure = StatusCode::kMismatch;
     }
   }
+  return listed;
 }
 
 // Lists receives that failed because their messages do not match. The sender compares the tags, so
 // the send fails as it does while the receive is still open (WIRE 3.5). Returns how many it listed.
 std::size_t Contents::list_refused(const PeerMessages& messages) {
   for (const PeerMessages::GivenUp& one : messages.refused()) {
-    if (report_.open_count + 2 >= report_.open.size() ||
-        !fits(wire::kOpenMessageBytes + kRoomOfMessages))
-      break;
+    if (!has_room(wire::kOpenMessageBytes, kForReceives)) break;
     ++refused_listed_;
     report_.open[report_.open_count++] = {.round = one.number,
                                           .point_to_point = true,
@@ -108,7 +121,7 @@ std::size_t Contents::list_refused(const PeerMessages& messages) {
 // Lists posted receives of a tag, oldest first. Returns how many it listed. If a receive finds no
 // room, the report tells the peer that this receive has not been posted yet (WIRE 3.4).
 std::size_t Contents::list_stream(const PeerMessages& messages, const MessageStream& stream,
-                                  std::size_t entries_max) {
+                                  std::size_t kept) {
   const MessageList& receives = stream.receives;
   const std::uint32_t end =
       messages.unlisted_below(stream.tag, refused_listed_, stream.receives_opened);
@@ -120,8 +133,7 @@ std::size_t Contents::list_stream(const PeerMessages& messages, const MessageStr
   }
   std::size_t listed = 0;
   while (listed < receives.foremost() && after(end, receives[listed].number) &&
-         (!receives[listed].failure.ok() ||
-          (report_.open_count < entries_max && list(receives[listed])))) {
+         (lists(receives[listed]) || list(receives[listed], kept))) {
     ++listed;
   }
   std::uint32_t opened_below = end;
@@ -141,15 +153,25 @@ bool Contents::says(const MessageStream& stream) const {
                      [&](const wire::OpenedStream& other) { return other.tag == stream.tag; });
 }
 
+// Returns true if the report lists this receive already, because it is about to fail.
+bool Contents::lists(const Round& receive) const {
+  if (receive.failure.ok()) return false;
+  const auto listed = std::as_const(report_).entries();
+  return std::any_of(listed.begin(), listed.end(), [&](const wire::OpenRound& entry) {
+    return entry.point_to_point && !entry.sending && entry.round == receive.number &&
+           entry.message_tag == receive.plan->message_tag;
+  });
+}
+
 // Lists the receives that talk, tag by tag, beginning where the last report ended. Keeps room for
 // one send, because a peer that receives from any rank must hear of sends. Returns how many places
 // of talking() it passed.
 std::size_t Contents::list_receives(const PeerMessages& messages) {
   const auto talking = messages.talking();
-  const std::size_t entries_max = report_.open.size() - (messages.sending().empty() ? 0 : 1);
+  const std::size_t kept = messages.sending().empty() ? 0 : kForSends;
   bool says_zero = false;
   std::size_t passed = 0;
-  for (; passed < talking.size() && report_.open_count < entries_max; ++passed) {
+  for (; passed < talking.size() && has_room(wire::kOpenMessageBytes, kept); ++passed) {
     const Round& message = *talking[(messages.report_from().receives + passed) % talking.size()];
     if (message.plan->point_send) continue;
     const MessageStream& stream = *message.stream;
@@ -157,11 +179,11 @@ std::size_t Contents::list_receives(const PeerMessages& messages) {
     if (&message != &oldest && (oldest.talks || says(stream))) continue;
     const bool refused =
         messages.unlisted_below(stream.tag, refused_listed_, oldest.number) != oldest.number;
-    if (list_stream(messages, stream, entries_max) == 0 && !refused) break;
+    if (list_stream(messages, stream, kept) == 0 && !refused) break;
     says_zero |= stream.tag == 0;
   }
   // Without this, the report would say that all receives of tag 0 have ended.
-  if (!says_zero) list_stream(messages, *messages.find(0), entries_max);
+  if (!says_zero) list_stream(messages, *messages.find(0), kept);
   return passed;
 }
 
@@ -175,7 +197,8 @@ std::size_t Contents::list_sends(const PeerMessages& messages) {
       const MessageList& sends =
           sending[(messages.report_from().sends + i) % sending.size()]->sends;
       if (place >= sends.foremost()) continue;
-      if (sends[place].failure.ok() && !list(sends[place])) return place == 0 ? i : sending.size();
+      if (sends[place].failure.ok() && !list(sends[place], 0))
+        return place == 0 ? i : sending.size();
       more = true;
     }
   }
@@ -234,22 +257,26 @@ ReportContents report_contents(Instant now, Rank peer, const Link& link, const R
   report.missed = link.missed.bits(rounds.opened_below());
   const PeerMessages* messages = rounds.messages(peer);
   const bool touched = messages != nullptr && !messages->touched().empty();
-  Contents contents(peer, room - (touched ? wire::kOpenedStreamBytes : 0), report);
-  for (const Round* round : rounds.collectives()) contents.list(*round);
+  const std::size_t usual_room = room - (touched ? wire::kOpenedStreamBytes : 0);
+  Contents contents(peer, usual_room, report);
+  for (const Round* round : rounds.collectives()) contents.list(*round, kForGivenUp);
   // Failures go before messages: a report without them says that the collectives have ended well.
-  failures.list(peer, rounds.collectives_opened(), report.open.size() - 2, room - kRoomOfMessages,
-                report);
+  const auto list_failures = [&](std::size_t kept) {
+    failures.list(peer, rounds.collectives_opened(), report.open.size() - kept,
+                  usual_room - bytes_of(kept), report);
+  };
+  list_failures(kForGivenUp);
   if (messages != nullptr) {
     contents.list_failing(*messages);
-    contents.list_given_up(*messages);
+    made.listed.given_up = contents.list_given_up(*messages);
     made.listed.refused = contents.list_refused(*messages);
     made.listed.receives = contents.list_receives(*messages);
+    // Our sends are the last messages, because the peer can do without them, or ask again.
+    made.listed.sends = contents.list_sends(*messages);
   }
-  failures.list(peer, rounds.collectives_opened(), report.open.size(), room, report);
-  if (messages == nullptr) return made;
-  // The report lists our sends last, because the peer can do without them, or ask again.
-  made.listed.sends = contents.list_sends(*messages);
-  Contents(peer, room, report, made.listed.refused).list_touched(*messages);
+  list_failures(0);
+  if (messages != nullptr)
+    Contents(peer, room, report, made.listed.refused).list_touched(*messages);
   return made;
 }
 

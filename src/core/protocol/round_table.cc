@@ -128,7 +128,7 @@ void RoundTable::refresh_settled_below() {
   }
   for (std::size_t i = 0; i < std::min(held_count_, held_.size()); ++i) {
     const std::uint32_t ago = opened_below_ - held_[i];
-    if (ago <= limits::kOpenRoundsMax && after(below, held_[i])) below = held_[i];
+    if (ago <= limits::kOpenCollectivesMax && after(below, held_[i])) below = held_[i];
   }
   if (after(below, settled_below_)) settled_below_ = below;
 }

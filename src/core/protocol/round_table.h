@@ -166,7 +166,7 @@ class RoundTable {
   std::uint64_t collectives_opened_ = 0;
   std::uint32_t opened_below_ = 0;
   std::uint32_t settled_below_ = 0;
-  std::array<std::uint32_t, limits::kOpenRoundsMax> held_{};  // hold_settled_below(), a ring
+  std::array<std::uint32_t, limits::kOpenCollectivesMax> held_{};  // hold_settled_below(), a ring
   std::size_t held_count_ = 0;
   std::uint32_t gave_up_below_ = 0;  // one above the latest collective that was given up
 };

@@ -268,6 +268,57 @@ TEST(MessageLength, BeyondTheReceiveFailsOnBothSidesAmongManyOthers) {
   }
 }
 
+// ---- beside failed collectives
+// -------------------------------------------------------------------
+
+// Reports list the collectives that failed lately. They must have room for messages all the same:
+// no further collective may be called before the messages have ended.
+TEST(MessagesBesideFailures, EndAsWithoutThem) {
+  for (const double loss : {0.0, 0.3}) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      SCOPED_TRACE("loss " + std::to_string(loss) + ", seed " + std::to_string(seed));
+      GroupOptions network = stream_network(2, loss, seed);
+      network.peer_timeout = 3s;
+      EngineGroup group(network);
+      std::vector<float> sums(5);
+      for (int i = 0; i < limits::kOpenRoundsMax; ++i) {
+        const auto calls = group.submit_all([&](Rank rank) {
+          const auto values = std::span(sums).first(rank == 0 ? 4 : 5);
+          return OperationSpec{
+              .kind = OperationKind::all_reduce, .input = values, .output = values};
+        });
+        ASSERT_TRUE(group.run(calls, 30s));
+        for (const Request* call : calls)
+          EXPECT_EQ(call->status.code(), StatusCode::kMismatch) << call->status.text();
+      }
+
+      Mail mail(group);
+      std::vector<Mail::Received> unfit;
+      for (int i = 0; i < 6; ++i) unfit.push_back(mail.receive(1, 0, 10, 1));
+      const auto fit = mail.receive(1, 0, 20'000, 1);
+      const auto from_any = mail.receive(1, kAnyRank, 20'000, 2);
+      Request& hasty = mail.send(0, 1, stream_values(20'000, 0.0f), 3, 20ms);
+      std::vector<Request*> longer;
+      for (int i = 0; i < 6; ++i)
+        longer.push_back(&mail.send(0, 1, stream_values(20'000, 1.0f), 1));
+      mail.send(0, 1, stream_values(20'000, 2.0f), 1);
+      mail.send(0, 1, stream_values(20'000, 3.0f), 2);
+      ASSERT_TRUE(mail.run_anyhow(20s));
+      for (int i = 0; i < 6; ++i) {
+        EXPECT_EQ(unfit[i].request->status.code(), StatusCode::kMismatch);
+        EXPECT_EQ(longer[i]->status.code(), StatusCode::kMismatch) << longer[i]->status.text();
+      }
+      EXPECT_EQ(fit.contents(), stream_values(20'000, 2.0f));
+      EXPECT_EQ(from_any.contents(), stream_values(20'000, 3.0f));
+      EXPECT_EQ(hasty.status.code(), StatusCode::kDeadlineExceeded) << hasty.status.text();
+
+      const auto late = mail.receive(1, 0, 20'000, 3);
+      ASSERT_TRUE(mail.run_anyhow(20s)) << "its sender has given up";
+      EXPECT_FALSE(late.request->status.ok());
+    }
+  }
+}
+
 // ---- any source ---------------------------------------------------------------------------------
 
 TEST(AnySource, TakesWhatComes) {

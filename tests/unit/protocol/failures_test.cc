@@ -23,7 +23,7 @@ std::vector<std::uint32_t> listed(const Failures& failures, std::uint64_t opened
   return listed(report);
 }
 
-TEST(Failures, AreListedAsSettledUntilSixteenMoreWereOpened) {  // WIRE 3.5
+TEST(Failures, AreListedAsSettledUntilTwelveMoreWereOpened) {  // WIRE 3.5
   Failures failures;
   failures.add(
       {.entry = {.round = 7, .tag = {.count = 99}, .failure = StatusCode::kMismatch, .about = 3},
@@ -35,17 +35,17 @@ TEST(Failures, AreListedAsSettledUntilSixteenMoreWereOpened) {  // WIRE 3.5
   EXPECT_TRUE(report.open[0].reduce_settled && report.open[0].spread_settled);
   EXPECT_EQ(report.open[0].failure, StatusCode::kMismatch);
   EXPECT_EQ(report.open[0].about, 3);
-  EXPECT_EQ(listed(failures, 8 + 15), (std::vector<std::uint32_t>{7}));
-  EXPECT_EQ(listed(failures, 8 + 16), (std::vector<std::uint32_t>{}));
+  EXPECT_EQ(listed(failures, 8 + 11), (std::vector<std::uint32_t>{7}));
+  EXPECT_EQ(listed(failures, 8 + 12), (std::vector<std::uint32_t>{}));
 }
 
 TEST(Failures, TheLatestComeFirst) {
   Failures failures;
   for (std::uint32_t round = 0; round < 20; ++round) failures.add(failed(round));
   const std::vector<std::uint32_t> rounds = listed(failures, 20);
-  ASSERT_EQ(rounds.size(), 16u);
+  ASSERT_EQ(rounds.size(), 12u);
   EXPECT_EQ(rounds.front(), 19u);
-  EXPECT_EQ(rounds.back(), 4u);
+  EXPECT_EQ(rounds.back(), 8u);
 }
 
 TEST(Failures, AreNotListedTwiceNorBeyondTheRoom) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <map>
+#include <string>
 
 #include "no_client.h"
 
@@ -83,14 +85,42 @@ TEST_F(Contents, AReceiveThatFindsNoRoomCountsAsNotPosted) {  // WIRE 3.4
   EXPECT_EQ(said.point_opened_below, 11u);
 }
 
-TEST_F(Contents, ThereIsRoomForAReceiveAndASendBesideAllCollectives) {
-  for (int i = 0; i < 10; ++i) message(1, true);
-  for (int i = 0; i < 10; ++i) message(1, false);
-  for (int i = 0; i < limits::kOpenCollectivesMax; ++i) collective();
-  const wire::Report said = report();
-  EXPECT_EQ(receives(said), 1);
-  EXPECT_EQ(said.point_opened_below, 1u);
-  EXPECT_TRUE(said.open[said.open_count - 1].sending);
+// WIRE 3.4. Collectives may wait for each of these messages.
+TEST_F(Contents, ThereIsRoomForEachKindOfMessageBesideCollectivesAndFailures) {
+  for (const int open : {0, 5, limits::kOpenCollectivesMax}) {
+    SCOPED_TRACE(std::to_string(open) + " collectives are open");
+    failures_ = {};
+    while (static_cast<int>(table_.collective_count()) < open) collective();
+    for (std::uint32_t i = 0; i < 20; ++i)
+      failures_.add({.entry = {.round = 100 + i, .failure = StatusCode::kDeadlineExceeded},
+                     .opened = table_.collectives_opened()});
+    Round& refused = message(1, false);
+    for (int i = 0; i < 10; ++i) {
+      message(1, true);
+      message(1, false);
+    }
+    PeerMessages& messages = *table_.messages(1);
+    messages.refuse(refused);
+    table_.end(refused);
+    table_.take_ended();
+    for (std::uint32_t number = 0; number < limits::kGivenUpMax; ++number)
+      messages.give_up(7, number);
+    std::map<std::string, int> listed;
+    const wire::Report said = report();
+    for (const wire::OpenRound& entry : said.entries()) {
+      if (!entry.point_to_point) {
+        ++listed[entry.failed() ? "failure" : "collective"];
+      } else if (entry.sending) {
+        ++listed[entry.failed() ? "given up" : "send"];
+      } else {
+        ++listed[entry.spread_settled ? "refused" : "receive"];
+      }
+    }
+    for (const char* kind : {"given up", "refused", "receive", "send"})
+      EXPECT_GE(listed[kind], 1) << kind;
+    EXPECT_EQ(listed["collective"], open);
+    EXPECT_LE(wire::report_bytes(said), room_);
+  }
 }
 
 TEST_F(Contents, WhatIsAboutToFailGoesBeforeOtherMessages) {  // WIRE 3.5
@@ -137,7 +167,7 @@ TEST_F(Contents, SaysAFewTimesWhichMessagesWereGivenUp) {  // WIRE 3.17
   ASSERT_EQ(said.open_count, static_cast<std::uint32_t>(limits::kGivenUpMax));
   EXPECT_EQ(said.open[0].round, 1u) << "the oldest made room";
   EXPECT_TRUE(said.open[0].failed() && said.open[0].sending);
-  for (int i = 0; i < limits::kGivenUpReports; ++i) messages.rotate({});
+  for (int i = 0; i < limits::kGivenUpReports; ++i) messages.rotate(contents().listed);
   EXPECT_EQ(report().open_count, 0u);
   for (int i = 0; i < limits::kOpenCollectivesMax; ++i) collective();
   message(1, true);
