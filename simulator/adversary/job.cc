@@ -441,7 +441,8 @@ std::string Job::run() {
   return verdict();
 }
 
-// Returns true if `reader` can open the datagrams of `writer`, however many were lost or repeated.
+// Returns true if `reader` can open the datagrams of `writer`, however many were lost or repeated,
+// or if one of them does not know the other.
 bool Job::reads(Process& reader, Process& writer) {
   const auto to = writer.slots.find(reader.identity->told.public_key);
   const auto from = reader.slots.find(writer.identity->told.public_key);

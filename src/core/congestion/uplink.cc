@@ -21,8 +21,8 @@ struct Uplink::Shared {
     std::function<void()> wake;
     bool idle = true;       // had nothing to send when it was open
     bool has_turn = false;  // open() returned true, and nothing was sent yet
-    // The lane was woken for its turn. It is woken again only after it was held back again, since
-    // its socket may be full.
+    // The lane was woken for its turn. It is not woken again before it is held back again: a lane
+    // whose socket is full cannot use its turn, so waking it would change nothing.
     bool told = false;
   };
 

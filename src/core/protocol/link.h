@@ -111,7 +111,8 @@ class Link {
   Instant report_at = Instant::infinite_future();  // when a delayed report is due
   // Number of flows from the peer that were settled since the last report.
   std::uint32_t unreported_settles = 0;
-  // One of these flows was a message. Its sender learns only from a report that it is settled.
+  // One of these flows was a message. The message's sender learns only from a report that the
+  // message has arrived.
   bool point_unreported = false;
   Instant probe_at = Instant::infinite_future();  // armed while the window is full
   std::uint32_t probe_tries = 0;

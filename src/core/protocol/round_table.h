@@ -104,7 +104,7 @@ class RoundTable {
   // Takes a message that has begun to talk, or returns null if there is none.
   Round* take_starting();
 
-  // Visits all collectives and all messages with this peer. Some may have ended.
+  // Visits all collectives and all messages with this peer that take_ended() has not taken out.
   template <typename Visit>
   void for_each_with(Rank peer, const Visit& visit) const {
     for (Round* const round : collectives()) visit(*round);

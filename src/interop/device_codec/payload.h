@@ -81,7 +81,8 @@ class DevicePayload final : public PayloadSource, public PayloadSink {
   const device::cuda::Context context_;
   Tensors tensors_;
 
-  // State of the call. Written before its first task, and read by the thread.
+  // State of the call. The caller writes it before it queues the call's first task. From then on
+  // only the worker thread uses it.
   PayloadLayout layout_;
   codec::Format reduce_format_;
   codec::Format spread_format_;

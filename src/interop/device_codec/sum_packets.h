@@ -50,7 +50,8 @@ class PacketSum {
   // Number of contributions that are read before the first is added. Registers limit it.
   static constexpr unsigned kAtOnce = Format::kBits > 4 ? 2 : 4;
 
-  // Loads the factors of contribution i. Lane i keeps them until all lanes need them.
+  // Loads weight and scale of contribution i. Lane i of the warp holds them, and hands them to the
+  // other lanes later.
   LEEWAY_GPU void load_factors(unsigned index, unsigned i, float& weight, float& scale) const {
     weight = scale = 0.0f;
     if (i >= job_.contributions_count) return;

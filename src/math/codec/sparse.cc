@@ -135,7 +135,8 @@ void select(const Format& format, std::span<const float> in, const Place& place,
 }
 
 // Returns the smallest float32 scale at which no sent value clips. Returns NaN if a sent value is
-// infinite: x / p overflows if a group's magnitudes add up to more than the largest float.
+// infinite. An element x that is sent with probability p is sent as x / p, which is the sum of its
+// group's magnitudes with the sign of x. That sum may overflow.
 float scale_for(std::uint32_t largest_sent) {
   if (largest_sent >= kInfinityBits) return std::numeric_limits<float>::quiet_NaN();
   const double sent = std::bit_cast<float>(largest_sent);

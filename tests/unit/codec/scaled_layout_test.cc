@@ -56,8 +56,9 @@ TEST(ScaledLayout, PutsAllScalesOfAPacketBeforeItsCodes) {
 }
 
 TEST(ScaledLayout, OfNvfp4IsPacketScaleBlockScalesCodes) {
-  // The maximum 6 is at most 2688 * 2^-8, so the packet code is 119. The block scale 6 * 2^8 / 6 =
-  // 256 is E4M3's 0x78, and 128 is 0x70.
+  // The largest number of NVFP4 is 6 * 448 = 2688. The packet's maximum 6 fits 2688 * 2^-8 and not
+  // 2688 * 2^-9, so the packet's scale is 2^-8, code 127 - 8 = 119. The scale of the first block is
+  // 6 / 6 * 2^8 = 256, which is 0x78 in E4M3; that of the second is 3 / 6 * 2^8 = 128, 0x70.
   std::vector<float> values(32);
   values[0] = 1;
   values[1] = 6;

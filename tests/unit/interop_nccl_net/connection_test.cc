@@ -28,7 +28,8 @@ std::vector<unsigned char> counting(std::size_t size) {
   return data;
 }
 
-// Tests both requests in turn until both are done, because a message of several pieces needs that.
+// Polls both requests in turn until both are done. A message of several pieces goes on only while
+// both sides are polled.
 std::size_t finish_both(Request& receiving, Request& sending) {
   bool received = false;
   bool sent = false;

@@ -317,7 +317,8 @@ class SickStore final : public Rendezvous {
   }
 
  private:
-  // Later calls are never refused, because the same rank's calls might be hit each time.
+  // Returns true for every third of the first 30 calls. If it went on, every third call might
+  // always be the same rank's, which could then never join.
   bool sick() {
     const int call = calls_++;
     return call < 30 && call % 3 == 0;
