@@ -206,6 +206,19 @@ std::string Player::odd_success(const Underway& one, const CollectiveReport& rep
   return {};
 }
 
+// Returns true if all ranks that mean another call than this one have left, or will: a lossy call
+// then does without them, as if their packets were lost.
+bool Player::does_without_others(const Underway& one) const {
+  const Step& step = *one.step;
+  if (!step.may_fail || differing(step, false).delivery == Delivery::Kind::exact) return false;
+  const std::vector<int>& members = groups_->of(step.comm);
+  const unsigned gone = gone_from(step.comm);
+  const unsigned like_us = (step.who >> one.rank & 1) != 0 ? step.who : ~step.who;
+  for (std::size_t i = 0; i < members.size(); ++i)
+    if ((like_us >> i & 1) == 0 && (gone >> members[i] & 1) == 0) return false;
+  return true;
+}
+
 // Describes what is wrong with the outcome of a call in which ranks differ. All ranks must get an
 // error that says so.
 std::string Player::odd_difference(const Underway& one, const Outcome& outcome) const {
@@ -213,7 +226,11 @@ std::string Player::odd_difference(const Underway& one, const Outcome& outcome) 
   const bool among = (step.who >> one.rank & 1) != 0;
   const std::string what =
       std::string("differs in ") + to_string(step.difference).data() + ", and ";
-  if (outcome.ok()) return !among && may_be_done_first(step, one.rank) ? "" : what + "is ok";
+  if (outcome.ok()) {
+    const bool may_be_ok =
+        (!among && may_be_done_first(step, one.rank)) || does_without_others(one);
+    return may_be_ok ? "" : what + "is ok";
+  }
   const bool refused = among && step.difference == Difference::refused;
   const StatusCode due = refused ? StatusCode::kUnsupported : StatusCode::kMismatch;
   if (outcome.status().code() == due) return {};

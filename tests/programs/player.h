@@ -44,6 +44,7 @@ class Player {
   bool judge(Underway& one, const Outcome& outcome);
   std::string odd_failure(const Underway& one, const Status& status) const;
   std::string odd_success(const Underway& one, const CollectiveReport& report);
+  bool does_without_others(const Underway& one) const;
   std::string odd_difference(const Underway& one, const Outcome& outcome) const;
   std::string odd_unlike(const Underway& one, const Outcome& outcome) const;
   std::string odd_messages(Underway& one, const CollectiveReport& report) const;
