@@ -1,14 +1,15 @@
 // Encodes the two moments of Adam, each element in one byte, as in arXiv 2409.12517, for
 // checkpoints and sharded optimizers.
 //
-// The first moment becomes E4M3, for precision. The second becomes E5M2, for range; it is never
-// negative, but its sign is kept. Values are rounded to nearest, with one scale for the whole span,
-// usually a parameter shard:
-// code = round(x * scale), scale = largest code / largest |x|. Codes and scales do not depend on
-// the processor, nor on the floating-point mode the caller has set.
+// The first moment becomes E4M3, for precision. The second moment becomes E5M2, for range. It is
+// never negative in a sound state, but an element's sign is kept. Elements x are rounded to
+// nearest, with one scale for the whole span, usually a parameter shard: code = round(x * scale),
+// where scale = largest code / largest |x|. Codes and scales do not depend on the processor, nor on
+// the floating-point mode the caller has set.
 //
-// NaN and infinities become NaN codes. The scale is taken from the finite elements, so a broken
-// state stays visible and does not spoil its neighbours. A span of zeros has scale 1.
+// NaN and infinities become NaN codes. The scale is taken from the finite elements only. So a
+// broken element stays visible, and its neighbours keep their precision. The scale of a span of
+// zeros is 1.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +29,10 @@ struct AdamState8Options {
   float first_max = 448.0f;
   // Round scales down to powers of two, so that scaling changes no significand.
   bool power_of_two_scale = false;
-  // If true, values below the smallest subnormal m become +-m with probability |x|/m and else zero,
-  // instead of being rounded. After scaling, m is 2^-9 (first) or 2^-16 (second). Small moments
-  // then decay to zero on average and not all at once. All other values are rounded to nearest.
+  // If true, an element x with |x| below the smallest subnormal m becomes m, with the sign of x,
+  // with probability |x|/m, and else zero. After scaling, m is 2^-9 for the first moment and 2^-16
+  // for the second. Small moments then decay to zero on average and not all at once. All other
+  // elements are rounded to nearest.
   bool stochastic_flush = false;
   // Keys of the random draws of stochastic_flush. `step` is the optimizer's step; if it stays the
   // same, so do all draws. `first_element` is the index of the span's first element in the whole

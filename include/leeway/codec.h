@@ -76,8 +76,8 @@ enum class ScaleRule : std::uint8_t {
   // the rule with the least error for each format: even for mxfp4, ceil for mxfp8_e4m3, floor for
   // the others
   automatic = 0,
-  // the rule of the OCP specification's example: the scale follows from the largest power of two in
-  // the block's maximum; clips
+  // the rule of the OCP specification's example: the scale follows from the largest power of two
+  // that is not above the block's maximum, so the largest elements may clip
   floor,
   even,  // like floor, after rounding the maximum to the element's precision
   ceil,  // the smallest scale that does not clip
@@ -86,20 +86,22 @@ enum class ScaleRule : std::uint8_t {
 LEEWAY_EXPORT std::string_view to_string(ScaleRule rule);
 
 // A codec and how to use it. All ranks must agree on codec, rotate, draws, kept and group (a
-// difference is reported as a mismatch). The rest concerns the encoder only, and ranks may differ
-// in it.
+// difference is reported as a mismatch). The other settings concern the encoder only, and ranks may
+// differ in them.
 //
 // `automatic` starts with fp8_e4m3_block and chooses again every 16 reductions of the communicator,
 // from statistics that all ranks exchanged 16 reductions before. It takes the fewest bits that keep
-// the gradient above sqrt(3) times the noise of quantisation and packet loss (arXiv 2505.19115).
-// Among the formats of that size it takes the one that suits the measured spread of log2|x|.
+// the gradient above sqrt(3) times the noise of quantisation and packet loss, both as root mean
+// squares (arXiv 2505.19115). Among the formats of that size it takes the one that suits the
+// measured spread of the gradient's magnitudes.
 struct CodecOptions {
   Codec codec = Codec::native;                  // the format
   Rounding rounding = Rounding::automatic;      // how values are rounded
   ScaleRule scale_rule = ScaleRule::automatic;  // MX formats: how block scales are chosen
   // Randomised Hadamard transform of 256 elements in front of any codec but native.
   bool rotate = false;
-  // int8: clip at ACIQ's optimum for a Laplace distribution of the packet's mean magnitude. Biased.
+  // int8: clip the packet's elements at ACIQ's optimum for a Laplace distribution that has their
+  // mean magnitude. Biased.
   bool clip = false;
   // luq: independent draws that are sent and averaged, 1 .. 4. More draws mean more bytes and less
   // variance.
@@ -131,8 +133,8 @@ LEEWAY_EXPORT Result<CodecOptions> parse_codec(std::string_view text);
 // the codec.
 LEEWAY_EXPORT Status validate(const CodecOptions& options);
 
-// Where a packet's elements come from. The place keys the random bits, so the same place gives the
-// same bytes.
+// Where a packet's elements come from. The place keys the random bits, so equal elements at the
+// same place give equal bytes.
 struct PacketPlace {
   std::uint64_t seed = 0;  // Options::seed
   std::uint32_t step = 0;  // the call
@@ -143,8 +145,8 @@ struct PacketPlace {
 // Most elements in a packet.
 inline constexpr std::size_t kPacketElementsMax = 16384;
 
-// Encode and decode the payload of one packet as reductions do (also as to Rounding::automatic).
-// For experiments, and for authors of a PayloadSource. Pure functions, thread-safe. Tensors are
+// Encode and decode the payload of one packet as reductions do, also for Rounding::automatic. For
+// experiments, and for authors of a PayloadSource. Pure functions, thread-safe. Tensors are
 // float32, float16 or bfloat16. They return kInvalidArgument for options that validate() refuses,
 // Codec::automatic, another type, more than kPacketElementsMax elements, a first_element that is no
 // multiple of 32, or a number of bytes other than encoded_bytes().

@@ -155,9 +155,9 @@ class [[nodiscard]] LEEWAY_EXPORT PendingCommunicator {
 };
 
 // A fixed group of ranks. Every rank must issue the collectives of one communicator in the same
-// order (send/recv: per ordered pair of ranks). Calls may come from several threads; each call is
-// atomic. The blocking functions submit and wait; their _async twins only submit. Counts are
-// elements.
+// order (send/recv: per ordered pair of ranks). Calls may come from several threads; each call
+// takes its place in the order as a whole. The blocking functions submit and wait; their _async
+// twins only submit. Counts are elements.
 //
 // An operation whose arguments are wrong returns kInvalidArgument or kUnsupported before anything
 // is sent. An operation in which one rank would send another more than 2^22 datagrams returns
@@ -266,14 +266,15 @@ class LEEWAY_EXPORT Communicator {
   Work reduce_scatter_async(ConstTensorView input, const Blocks& blocks, TensorView output,
                             const CollectiveOptions& options = {});
 
-  // output.count == size * input.count; block i comes from rank i. Delivery must be exact (Replica
-  // has lossy spreads). To work in place, input is this rank's own block of output.
+  // output.count == size * input.count; block i comes from rank i. Delivery must be exact; Replica
+  // has lossy all-gathers, of parameters. To work in place, input is this rank's own block of
+  // output.
   Result<CollectiveReport> all_gather(ConstTensorView input, TensorView output,
                                       const CollectiveOptions& options = {});
   Work all_gather_async(ConstTensorView input, TensorView output,
                         const CollectiveOptions& options = {});
-  // Like the function above, but the blocks of output have different lengths, under the rules of
-  // reduce_scatter.
+  // Like the function above, but the blocks of output have different lengths; input.count is the
+  // length of this rank's own block. Counts and displacements have the rules of reduce_scatter().
   Result<CollectiveReport> all_gather(ConstTensorView input, TensorView output,
                                       const Blocks& blocks, const CollectiveOptions& options = {});
   Work all_gather_async(ConstTensorView input, TensorView output, const Blocks& blocks,
@@ -290,21 +291,22 @@ class LEEWAY_EXPORT Communicator {
   Work reduce_async(ConstTensorView input, TensorView output, Rank root,
                     const CollectiveOptions& options = {});
 
-  // The root's output.count == size * input.count. To work in place, input is the root's own block
-  // of output.
+  // Block i of the root's output comes from rank i; its output.count == size * input.count. To work
+  // in place, the root's input is its own block of output.
   Result<CollectiveReport> gather(ConstTensorView input, TensorView output, Rank root,
                                   const CollectiveOptions& options = {});
   Work gather_async(ConstTensorView input, TensorView output, Rank root,
                     const CollectiveOptions& options = {});
 
-  // The root's input.count == size * output.count. To work in place, output is the root's own block
-  // of input.
+  // Block i of the root's input goes to rank i; its input.count == size * output.count. To work in
+  // place, the root's output is its own block of input.
   Result<CollectiveReport> scatter(ConstTensorView input, TensorView output, Rank root,
                                    const CollectiveOptions& options = {});
   Work scatter_async(ConstTensorView input, TensorView output, Rank root,
                      const CollectiveOptions& options = {});
 
-  // Input and output hold size blocks of equal length; block j of rank i becomes block i of rank j.
+  // Input and output each have size() blocks of equal length; block j of rank i becomes block i of
+  // rank j.
   Result<CollectiveReport> all_to_all(ConstTensorView input, TensorView output,
                                       const CollectiveOptions& options = {});
   Work all_to_all_async(ConstTensorView input, TensorView output,
@@ -331,7 +333,8 @@ class LEEWAY_EXPORT Communicator {
   // same tag wait until it has a message. If a receive from one rank fails by its deadline, its
   // message counts as received: the next receive takes the message after it. If a receive from
   // kAnyRank fails before a message has come, no message counts as received: a later message is for
-  // the next receive. The same holds for receives that waited behind it.
+  // the next receive. A receive that fails while it waits behind one from kAnyRank takes no message
+  // either.
   Result<CollectiveReport> send(ConstTensorView input, Rank peer,
                                 const CollectiveOptions& options = {});
   Work send_async(ConstTensorView input, Rank peer, const CollectiveOptions& options = {});

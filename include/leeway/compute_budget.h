@@ -12,10 +12,10 @@
 //   communicator.all_reduce(std::span(gradient), options);  // the mean per completed micro-batch
 //
 // Every rank decides by itself: no message is sent or waited for before the reduction. Ranks
-// exchange counts and, for the automatic threshold, measured latencies. These travel in exact
-// all-reduces of a few 10 KB that begin at fixed steps and are read some steps later. So all ranks
-// must take the same steps, and none may issue another collective of the same communicator at the
-// same time as next_micro_batch(). The method: src/math/budget/README.md.
+// exchange counts and, for the automatic threshold, measured latencies. Counts and latencies travel
+// in exact all-reduces of a few 10 KB, which begin at fixed steps and are read some steps later. So
+// all ranks must take the same steps, and none may issue another collective of the same
+// communicator at the same time as next_micro_batch(). The method: src/math/budget/README.md.
 #pragma once
 
 #include <chrono>
@@ -61,8 +61,8 @@ inline constexpr ComputeThreshold auto_threshold{ComputeThreshold::Kind::automat
 // The number that weight() returns, the divisor of an average.
 enum class Normalisation : std::uint8_t {
   realised_weight = 0,  // completed micro-batches; unbiased, whatever was dropped or lost
-  // Planned micro-batches, like the paper's code: the gradient shrinks by the part that was
-  // dropped.
+  // Planned micro-batches, as in the code of the DropCompute paper: the gradient shrinks by the
+  // part that was dropped.
   fixed_maximum,
 };
 
@@ -87,7 +87,7 @@ struct ComputeBudgetOptions {
   DropCompensation compensation = DropCompensation::none;        // for dropped micro-batches
 
   // Steps between two exchanges, 6 .. 256; the automatic threshold uses the latencies measured in
-  // these steps. With 0 there is no exchange, and global counts come from synchronize(); not
+  // these steps. With 0 there is no exchange, and global counts come from synchronize(); 0 is not
   // allowed with the automatic threshold.
   std::uint32_t window_steps = 44;
   // A new estimate of the threshold replaces the one in force after `reestimate_steps` steps. It
@@ -101,8 +101,8 @@ struct ComputeBudgetOptions {
   // Returns monotonic time since any origin. If empty, std::chrono::steady_clock is used.
   std::function<Duration()> clock;
   // Returns the seconds that an accelerator spent on the micro-batch completed last; called once
-  // after each. The duration of a step is the sum of these seconds or the time by the clock,
-  // whichever is more. If empty, only the clock counts.
+  // after each micro-batch. The duration of a step is the sum of these seconds or the time by the
+  // clock, whichever is more. If empty, only the clock counts.
   std::function<double()> device_seconds;
 };
 
@@ -126,8 +126,8 @@ struct ComputeCounts {
 };
 
 // A threshold estimated from the micro-batches of all ranks over one window. The predicted_ fields
-// come from a normal model with the mean and deviation of these micro-batches' latencies. Rates are
-// fractions of 1.
+// come from a normal model with the mean and standard deviation of these micro-batches' latencies.
+// Rates are fractions of 1.
 struct ThresholdEstimate {
   Duration threshold{0};   // limit on a step's compute time
   double drop_rate = 0.0;  // fraction of the micro-batches that are not completed

@@ -1,7 +1,7 @@
 // Late work: a contribution that missed its round is carried into the next one, with its weight.
 //
 // Under a lossy delivery an owner settles its shard without the ranks that come too late, so their
-// work of that step is lost. With LateWork such a rank adds the missed contribution to its next
+// work of that step is lost. With LateWork a late rank adds the missed contribution to its next
 // one:
 //
 //   LateWork late(gradient.size());
@@ -11,19 +11,20 @@
 //   if (report.ok()) late.keep(*report);
 //
 // Nothing is summed twice. A contribution is carried only if its owner has reported that it used
-// none of the contribution's packets (PeerReport::missed). If the owner used some, the estimator
-// compensates for the rest already. An owner that does not answer counts as having used the
-// contribution. The part that a rank adds to its own shard is never late. A contribution is carried
-// for one round at most: it is dropped if it is missed again, or if a step ends without a report.
-// An all_reduce of fewer datagrams than ranks has other owners in every call
+// none of the contribution's packets (PeerReport::missed). If the owner used some of the packets,
+// the estimator has compensated for the lost ones already. An owner that does not answer counts as
+// having used the contribution. The part that a rank adds to its own shard is never late. A
+// contribution is carried for one round at most: it is dropped if it is missed again, or if a step
+// ends without a report. An all_reduce of fewer datagrams than ranks has other owners in every call
 // (CollectiveReport::owners), so contributions that such a call misses are dropped, too.
 //
 // LateWork is biased. A carried gradient belongs to the step before, and its rank weighs double in
 // the call where the gradient arrives and nothing in the call that missed it. Formulas and figures:
 // src/math/estimate/README.md, "Late work". Do not combine it with horvitz_thompson or augmented on
-// shards of one packet: their weights 1/q compensate for lost packets already.
+// shards of one packet: these estimators divide what arrives by the rate of arrival, so lost
+// packets are compensated for already.
 //
-// It costs a copy of the gradient in memory and in time, and a round trip per reduction
+// LateWork costs a copy of the gradient in memory and in time, and a round trip per reduction
 // (CollectiveOptions::confirm_use).
 #pragma once
 

@@ -43,8 +43,8 @@ enum class ReduceOp : std::uint8_t {
   // to the tensor's type. Otherwise this is like sum, with the same lossy classes and codecs.
   premul_sum,
   band,  // bitwise and; integers and booleans
-  bor,   // bitwise or; likewise
-  bxor,  // bitwise exclusive or; likewise
+  bor,   // bitwise or; integers and booleans
+  bxor,  // bitwise exclusive or; integers and booleans
 };
 // Number of reduction operations.
 inline constexpr int kReduceOpCount = 9;
@@ -139,10 +139,11 @@ enum class Estimator : std::uint8_t {
   stratified,
   // Each packet from rank i is multiplied by n_i/k_i: the packets that rank i sent, divided by
   // those that arrived. Unbiased on unequal and bursty links, because an owner that got no packet
-  // of a contribution requests all of it until the deadline. An all_reduce always does so. Other
-  // reductions do so for contributions of fewer than 64 packets to an owner. If the deadline comes
-  // first, delivery rates of earlier calls compensate for all but about a tenth of what is cut.
-  // CollectiveReport says how many contributions were fetched, and how many are missing.
+  // of a contribution requests all of it until the deadline. In an all_reduce the owner always does
+  // so; in other reductions, for contributions of fewer than 64 packets. If the deadline comes
+  // first, delivery rates of earlier calls compensate for all but about a tenth of what the
+  // deadline cuts off. CollectiveReport says how many contributions were fetched, and how many are
+  // missing.
   horvitz_thompson,
   // Horvitz-Thompson around a control variate: less variance, unbiased under the same conditions
   augmented,
@@ -195,7 +196,7 @@ constexpr Delivery best_effort(Duration deadline) {
 LEEWAY_EXPORT std::string_view to_string(Delivery::Kind kind);
 
 // Options of one call. Some must be equal on all ranks of a collective; each rank chooses the
-// others for itself. This holds over every transport:
+// others for itself. The following table holds over every transport:
 //
 //   must be equal    the operation, its data type, root, elements (0 among them) and blocks (not
 //                    their gaps), op, delivery.kind, spread, codec, spread_codec (format and what a
@@ -228,7 +229,8 @@ struct CollectiveOptions {
   //   bounded      repaired until nothing is missing, or until the deadline. Missing elements are 0
   //                (a PayloadSink leaves them as they were), and CollectiveReport counts them.
   //                Ranks may differ then.
-  //   best_effort  sent once. Missing elements keep their value in the output; by sites they are 0.
+  //   best_effort  sent once. Missing elements keep their value in the output; in a call by sites
+  //                they become 0.
   Delivery::Kind spread = Delivery::Kind::exact;
 
   CodecOptions codec;  // codec of the reduce half, or of the only half
@@ -409,9 +411,9 @@ struct Options {
   // LEEWAY_SOCKET_BUFFER_BYTES: for each direction. 0 means 8 MiB, or as much as the kernel allows
   std::size_t socket_buffer_bytes = 0;
   // LEEWAY_WINDOW_BYTES: limit on the bytes in flight to one peer on one lane; equal on all ranks.
-  // 0 means 1 MiB. The window is never more than this rank's share of the peer's receive buffer.
-  // With congestion control the window is never more than that share, or 64 MiB divided by the
-  // number of peers if that is more; 0 then means the largest window allowed
+  // 0 means 1 MiB. The window is limited to this rank's share of the peer's receive buffer. With
+  // congestion control the limit is 64 MiB divided by the number of peers if that is more than the
+  // share, and 0 means the limit
   std::size_t window_bytes = 0;
   // LEEWAY_CONGESTION: automatic, none, fixed, scavenger, wan or fabric
   CongestionControl congestion = CongestionControl::automatic;
@@ -422,8 +424,8 @@ struct Options {
   // their site, and there are several sites with equally many ranks. Large all_reduces,
   // reduce_scatters and all_gathers then go inside sites and between them, so that a site of h
   // ranks sends 1/h of the bytes to other sites. CollectiveReport::sites says whether a call went
-  // by sites, and what that means for estimators. Results are equal on all ranks, but rounded
-  // otherwise than without sites. If empty, calls go straight between all ranks, as in all
+  // by sites, and what that means for estimators. Results are equal on all ranks, but are rounded
+  // differently than without sites. If empty, calls go straight between all ranks, as in all
   // communicators that split() and shrink() make.
   std::string site;
   // LEEWAY_LANES, 1 .. 8, equal on all ranks: number of lanes that this process has over UDP. Each
@@ -452,10 +454,10 @@ struct Options {
   std::string communicator_name = "world";
 
   // The store where ranks meet, instead of at rank 0's TCP listener (leeway/rendezvous.h). With a
-  // store, `rendezvous` may be empty. Otherwise its host only selects the local address for data:
-  // the address that routes to this host. If `rendezvous` has port 0 on all ranks, they meet over
-  // TCP nevertheless. Rank 0 then listens at a port that the system chooses, and the store carries
-  // only the address.
+  // store, `rendezvous` may be empty. If it is not, its host only selects the local address for
+  // data: the address from which a route leads to that host. If `rendezvous` has port 0 on all
+  // ranks, they meet over TCP nevertheless. Rank 0 then listens at a port that the system chooses,
+  // and the store carries only the address.
   std::shared_ptr<Rendezvous> store;
   // Number of this start of the job; part of every key in the store. Ranks with different numbers
   // do not find each other and time out, so a rank that an earlier start left behind cannot join

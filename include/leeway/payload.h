@@ -1,16 +1,17 @@
 // Payload sources and sinks: a call whose elements are encoded, summed and decoded elsewhere (by
-// kernels of a GPU, say) while the library moves packets. It reads and writes no tensor then.
+// kernels of a GPU, say) while the library moves packets. The library then reads and writes no
+// tensor.
 //
-// How a call with both goes (CollectiveOptions::source and sink; the tensors' pointers are not
-// followed, and may be null or point to device memory):
+// A call with a source and a sink (CollectiveOptions) goes as follows. The tensors' pointers are
+// not followed: they may be null or point to device memory.
 //
 //   1. The call that starts the operation calls begin() of the source and landing() of the sink.
 //      The layout says which elements make up which packet of which chunk, in which order chunks
-//      leave, and what keys the random bits of codecs. All work for a GPU may be enqueued there, or
-//      after the call returns.
-//   2. The source encodes chunk after chunk and says so by Communicator::notify_payload(), or lets
-//      itself be polled. The library then asks encoded(), and sends the chunks that are ready. It
-//      does not hold one chunk back for another.
+//      leave, and what keys the random bits of codecs. All work for a GPU may be enqueued in
+//      begin() and landing(), or after the call returns.
+//   2. The source encodes chunk after chunk and says so by Communicator::notify_payload(), or is
+//      polled (poll_every()). The library then asks encoded(), and sends the chunks that are ready.
+//      It does not hold one chunk back for another.
 //   3. take() hands the sink a chunk of this rank's block with all contributions to it, and the
 //      factors that make an unbiased sum of them. The sink sums elsewhere. used() says when it is
 //      done.
@@ -22,11 +23,11 @@
 // Sources and sinks work in all_reduce, reduce_scatter and reduce (contributions, and for
 // all_reduce the spread of the result), and in all_gather, broadcast and gather (spread only). They
 // work with every codec but automatic, and in every delivery class. Ranks with and without a source
-// and sink can take part in one call, because the bytes are the same. Only in a group with sites,
-// where some calls go by their sites, all ranks must have one or none. Other calls return
-// kUnsupported. So do error feedback (residual) and control variates, which are left to the code
-// that encodes. The source applies the factor of premul_sum; the sink applies it to the rank's own
-// elements.
+// and sink can take part in one call, because the bytes are the same. Only where calls go by sites
+// or are cut into slices for lanes (Options::site, Options::lanes), either all ranks or no rank
+// must have a source and a sink. Other operations return kUnsupported. Calls with error feedback
+// (residual) or a control variate do so, too: both are left to the code that encodes. The source
+// applies the factor of premul_sum; the sink applies it to the rank's own elements.
 //
 // Threads: begin() and landing() run in the call that starts the operation. encoded(), take() and
 // used() run on the thread that drives the communicator at the time, one at a time. None may block,
@@ -35,7 +36,7 @@
 //
 // Lifetime: source, sink, encoded chunks and landing memory stay until the Work is done. A resend
 // reads an encoded chunk again, so it must not change. After a Work failed, kernels that still run
-// may touch the memory; the caller must wait for them before freeing it.
+// may touch the memory; the caller must wait for the kernels before freeing the memory.
 #pragma once
 
 #include <cstddef>
@@ -53,7 +54,7 @@ namespace leeway {
 inline namespace v0 {
 
 // The two halves of a call. In the reduce half every rank contributes to the block that a rank
-// owns. In the spread half an owner's block goes to the others.
+// owns. In the spread half an owner's block goes to the other ranks.
 enum class PayloadHalf : std::uint8_t { reduce = 0, spread };
 // Returns "contribution to" or "block of", for error texts.
 LEEWAY_EXPORT const char* to_string(PayloadHalf half);
@@ -123,7 +124,7 @@ class LEEWAY_EXPORT PayloadLayout {
   std::uint32_t chunks(PayloadHalf which, Rank owner) const;
   PayloadChunk chunk(PayloadHalf which, Rank owner, std::uint32_t index) const;
   // Bytes of landing memory, for contributions to this rank's block and for other ranks' blocks.
-  // The data that take() gets lie in it.
+  // PayloadContribution::data points into it.
   std::size_t landing_bytes() const;
 };
 
@@ -133,8 +134,8 @@ struct EncodedChunk {
   std::size_t bytes = 0;  // PayloadChunk::bytes, else the call fails with kInvalidArgument
 };
 
-// Encodes contributions to every other rank's block, and this rank's own block for the others. For
-// the order of calls see the head of this file.
+// Encodes contributions to every other rank's block, and this rank's own block for the other ranks.
+// For the order of calls see the head of this file.
 class LEEWAY_EXPORT PayloadSource {
  public:
   virtual ~PayloadSource() = default;
@@ -150,8 +151,8 @@ class LEEWAY_EXPORT PayloadSource {
   virtual EncodedChunk encoded(const PayloadChunk& chunk) = 0;
 
   // Period at which source and sink are polled, for callers that cannot call notify_payload(), such
-  // as a device that writes flags. With 0 they are asked only upon notify_payload() and when
-  // packets arrive.
+  // as a device that writes flags. With 0, source and sink are asked only upon notify_payload() and
+  // when packets arrive.
   virtual Duration poll_every() const { return Duration{0}; }
 };
 
@@ -186,13 +187,13 @@ class LEEWAY_EXPORT PayloadSink {
   //
   // In the spread half the chunk belongs to the owner's block, with one contribution. Packets with
   // factor 0 did not arrive by the deadline: under an exact spread their elements become zeros,
-  // under a lossy one they stay as they were.
+  // under a lossy spread they stay as they were.
   virtual void take(const PayloadChunk& chunk,
                     std::span<const PayloadContribution> contributions) = 0;
 
   // Returns true if the sink is done with the chunk and, in the reduce half, the result is in
-  // place. Called for chunks in the order of take(), for each chunk until it returns true. After
-  // the last take() the sink has as much time again as the call's deadline.
+  // place. Called for chunks in the order of take(), for each chunk until it returns true. From the
+  // last take() on, the sink has the length of the call's deadline once more.
   virtual bool used(const PayloadChunk& chunk) = 0;
 };
 

@@ -35,8 +35,9 @@ inline namespace v0 {
 //   A second put() of a key replaces the value: the last one wins.
 //   All calls may come from several threads at once. A call that waits does not hold up others.
 //   Keys have 1 .. kKeyBytesMax bytes, of letters, digits and "._-%/". Values have 0 ..
-//   kValueBytesMax bytes. A key or value that a store cannot take is an error, never cut. (With UDP
-//   alone, values have about 200 bytes, and one value has 40 bytes for each rank.)
+//   kValueBytesMax bytes. A key or value that a store cannot take is an error, never cut. (In a
+//   group that uses only UDP, values have about 200 bytes, and one value has 40 bytes for each
+//   rank.)
 // An implementation need not be fast, know who is alive, or keep a value once its group has met.
 // Leeway treats every value as one from a stranger, and checks it before use.
 class LEEWAY_EXPORT Rendezvous {
@@ -74,9 +75,9 @@ class LEEWAY_EXPORT Rendezvous {
   // Receives the index of a key and its value. Returns false if it needs no more.
   using Taker = std::function<bool(std::size_t index, std::vector<std::byte> value)>;
   // Gets each of the keys once, in the order in which their values appear. It ends when `take`
-  // returns false, all were taken, or `patience` is over; all three are success. The default gets
-  // one key after the other, and waits for one at a time only. A store with a request for many keys
-  // can do better.
+  // returns false, all keys were taken, or `patience` is over; all three are success. The default
+  // gets one key after the other, and waits for one at a time only. A store with a request for many
+  // keys can do better.
   virtual Status get_each(std::span<const std::string> keys, Duration patience, const Taker& take);
 
   // Shortest measured round trip to the store. The default is 0, which means not known. Ranks far

@@ -37,14 +37,16 @@ struct ReplicaOptions {
 };
 
 // Measured and predicted drift of the replicas. Mean squares are per element, averaged over all
-// measurements so far.
+// measurements so far. In the formulas, x_a is the value of an element on rank a; p, s^2 and u^2
+// are members below.
 struct DriftReport {
   std::uint64_t measurements = 0;  // exchanges that measured (ReplicaOptions::drift_every)
   double pair_measured = 0.0;    // E (x_a - x_b)^2 over pairs of ranks that do not own the element
   double owner_measured = 0.0;   // E (x_owner - x_a)^2
   double pair_predicted = 0.0;   // 2p/(1-p^2) s^2 + 2p/(1-p)^2 u^2
   double owner_predicted = 0.0;  // p/(1-p) s^2 + p(1+p)/(1-p)^2 u^2
-  // 2p/(1+p) * gap_mean_square. A gap lies between a rank that received and a rank that did not.
+  // 2p/(1+p) * gap_mean_square. A gap is the distance of a rank that received the last broadcast
+  // from a rank that did not.
   double pair_predicted_gap = 0.0;
   double loss = 0.0;              // p: realised loss of the broadcasts
   double step_variance = 0.0;     // s^2: variance of one optimizer step per element
@@ -78,8 +80,8 @@ class LEEWAY_EXPORT Replica {
   std::size_t owned_count() const;
   std::span<float> owned();
 
-  // Reduces `gradient`, which must have as many elements as the parameters. On return its owned
-  // range holds the reduction; the rest is unchanged.
+  // Reduces `gradient`, which must have as many elements as the parameters. On return the part of
+  // `gradient` that this rank owns holds the reduction; its other elements are unchanged.
   Result<CollectiveReport> reduce_gradients(std::span<float> gradient,
                                             const CollectiveOptions& options);
 

@@ -25,8 +25,9 @@ struct PeerReport {
   std::uint64_t late = 0;       // arrived after settling; never used
   std::uint64_t sent = 0;       // packets we sent this peer, repairs and copies included
   // The peer settled its shard of a reduction without any of our packets, so our contribution is
-  // certainly not in it. `missed` is false if the peer used some of them or has not said. With
-  // CollectiveOptions::confirm_use the peer has said, unless it left or the deadline came first.
+  // certainly not in it. `missed` is false if the peer used some packets, or has not said whether
+  // it did. With CollectiveOptions::confirm_use every peer says whether it did, unless it leaves or
+  // the deadline comes first.
   bool missed = false;
 };
 

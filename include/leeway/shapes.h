@@ -12,8 +12,8 @@ inline namespace v0 {
 struct Blocks {
   std::span<const std::size_t> counts;  // elements of each block
   // Offset of each block, in elements from the start of the buffer. If empty, blocks are adjacent,
-  // in rank order. Blocks that are written must not overlap, and neither must those of
-  // reduce_scatter.
+  // in rank order. Blocks that are written must not overlap, and neither must the input blocks of
+  // reduce_scatter().
   std::span<const std::size_t> displacements;
 
   // The constructor keeps Blocks from being an aggregate, so that empty braces in a call always

@@ -1,9 +1,9 @@
 // Errors as values: Status and Result<T>.
 //
-// Every fallible call of the public API and of the library's own rooms returns one of these. A
-// Status carries a code for programs and one line of text for people (what went wrong, where, what
-// to do). Neither type allocates, so they may be produced on the datapath. Packet loss, lateness
-// and duplicates never become a Status: a CollectiveReport counts them.
+// Every call that can fail returns a Status or a Result<T>, in the public API and in the library's
+// own rooms. A Status carries a code for programs and one line of text for people (what went wrong,
+// where, what to do). Neither type allocates, so they may be produced on the datapath. Packet loss,
+// lateness and duplicates never become a Status: a CollectiveReport counts them.
 #pragma once
 
 #include <array>

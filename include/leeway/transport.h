@@ -2,7 +2,7 @@
 //
 // A transport moves whole datagrams between the ranks of one communicator. It may lose, duplicate
 // and reorder them. It makes no protocol decision: no retransmission, no acknowledgement, no
-// pacing. Leeway does these above it.
+// pacing. Leeway does all of this above the transport.
 //
 // What a transport must promise:
 //   * It is connected when it is handed over: it knows how to reach all other ranks, and which of
@@ -121,9 +121,9 @@ class LEEWAY_EXPORT DatagramTransport {
   virtual const TransportLimits& limits() const = 0;
 
   // Announces memory from which trains will be gathered again and again. A transport whose device
-  // reads only registered memory (RDMA) registers it once and so avoids a copy each time; others do
-  // nothing. forget_memory() gets the same span, before the memory is freed. After an error the
-  // memory is copied as before; the text says why.
+  // reads only registered memory (RDMA) registers it once and so avoids a copy each time; other
+  // transports do nothing. forget_memory() gets the same span, before the memory is freed. After an
+  // error the memory is copied as before; the text says why.
   virtual Status register_memory(ByteSpan memory) {
     (void)memory;
     return Status();

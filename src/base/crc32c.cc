@@ -91,8 +91,8 @@ LEEWAY_PCLMUL inline std::uint32_t reduce_128(__m128i remainder) {
 LEEWAY_PCLMUL std::uint32_t run_pclmul(const std::byte* from, std::size_t bytes,
                                        std::uint32_t state) {
   if (bytes < 128) return run_instruction(from, bytes, state);
-  // Four accumulators hide the latency of the multiplier. One Zen 5 core does 16 GB/s for 1.4 to 9
-  // KB, and 2.0 GB/s with the tables.
+  // Four accumulators hide the latency of the multiplier. On one Zen 5 core, this kernel runs at 16
+  // GB/s over 1.4 to 9 KB. The tables give 2.0 GB/s.
   __m128i a = _mm_xor_si128(load_128(from), _mm_cvtsi32_si128(std::bit_cast<int>(state)));
   __m128i b = load_128(from + 16);
   __m128i c = load_128(from + 32);
@@ -128,7 +128,7 @@ LEEWAY_VPCLMUL inline __m512i fold_512(__m512i remainder, __m512i next) {
 
 template <int index>
 LEEWAY_VPCLMUL inline __m128i lane(__m512i lanes) {
-  // Uses the masked form, because GCC 12 warns of its own definition of the form without a mask.
+  // Uses the masked form, because GCC 12's header causes a warning in the form without a mask.
   return _mm512_maskz_extracti64x2_epi64(0x3, lanes, index);
 }
 
@@ -150,7 +150,8 @@ LEEWAY_VPCLMUL inline __m512i with_state(__m512i first, std::uint32_t state) {
 LEEWAY_VPCLMUL std::uint32_t run_vpclmul(const std::byte* from, std::size_t bytes,
                                          std::uint32_t state) {
   if (bytes < 256) return run_pclmul(from, bytes, state);
-  // 62 GB/s for 1.4 KB and 65 GB/s for 9 KB on one Zen 5 core: 4 times the 128-bit kernel.
+  // On one Zen 5 core, this kernel runs at 62 GB/s over 1.4 KB and at 65 GB/s over 9 KB. That is 4
+  // times the speed of the 128-bit kernel.
   __m512i a = with_state(load_512(from), state);
   __m512i b = load_512(from + 64);
   __m512i c = load_512(from + 128);
@@ -207,7 +208,8 @@ std::uint32_t crc32c(ByteSpan bytes, std::uint32_t crc) {
 }
 
 std::uint32_t crc32c_prefetching(ByteSpan bytes, ByteSpan next) {
-  // Bytes fetched in one step. With more, more cache lines would be in flight than the core tracks.
+  // Bytes of `next` fetched in one step. A longer step would have more cache lines in flight than
+  // the core can track.
   constexpr std::size_t kStep = 1024;
   constexpr std::size_t kLine = 64;
   std::uint32_t crc = 0;

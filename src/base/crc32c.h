@@ -16,9 +16,9 @@ namespace leeway {
 std::uint32_t crc32c(ByteSpan bytes, std::uint32_t crc = 0);
 
 // Returns crc32c(bytes), and meanwhile brings `next` into the cache. It is for a caller that walks
-// uncached memory in an order which hardware prefetchers cannot guess. Over 9 KB packets of a 200
-// MB buffer, on one Zen 5 core, it reaches 28 GB/s. Without prefetching that is 13.5 GB/s, and
-// fetching all of `next` first reaches 17 GB/s.
+// uncached memory in an order that hardware prefetchers cannot guess. Over 9 KB packets of a 200 MB
+// buffer, on one Zen 5 core, it reaches 28 GB/s. crc32c() alone reaches 13.5 GB/s, and crc32c()
+// after a fetch of all of `next` 17 GB/s.
 std::uint32_t crc32c_prefetching(ByteSpan bytes, ByteSpan next);
 
 namespace internal {

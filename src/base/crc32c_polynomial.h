@@ -23,9 +23,10 @@ constexpr std::uint32_t x_to_the(std::size_t power) {
   return a;
 }
 
-// Multipliers that move a 128-bit remainder `bytes` further into the message. A carry-less product
-// of two reflected 64-bit words is their reflected product times x, in 128 bits. So the exponents
-// are bits + 64 and bits, each less 1 for that x.
+// Multipliers that move a 128-bit remainder `bytes` further into the message, half by half. The
+// half that came first in memory stands 64 bits higher, so the halves need x^(bits + 64) and
+// x^bits. Each exponent is 1 less here, because the carry-less product of two reflected 64-bit
+// words has a factor x of its own.
 struct FoldConstants {
   std::uint64_t low;  // multiplier of the half that came first in memory
   std::uint64_t high;
@@ -35,7 +36,7 @@ constexpr FoldConstants fold_constants(std::size_t bytes) {
   return {std::uint64_t{x_to_the(bits + 63)} << 32, std::uint64_t{x_to_the(bits - 1)} << 32};
 }
 
-// table[k][b]: the remainder of byte b followed by k zero bytes.
+// table[k][b] is the remainder of byte b followed by k zero bytes.
 using SlicingTables = std::array<std::array<std::uint32_t, 256>, 8>;
 constexpr SlicingTables slicing_tables() {
   SlicingTables table{};

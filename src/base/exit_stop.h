@@ -5,9 +5,9 @@
 
 namespace leeway {
 
-// While this object lives, exit() asks the work of this thread to stop, and waits until the object
-// is destroyed, as it waits for a Thread. Where the program initialised OpenSSL before this library
-// did, exit() tears OpenSSL down only after that wait.
+// Made by the thread that does the work. While the object lives, exit() asks the work to stop, and
+// waits until the object is destroyed, half a second at most. If the program initialised OpenSSL
+// before this library did, exit() tears OpenSSL down, but only after that wait.
 class ExitStop {
  public:
   // A stop requested through `further` stops this work, too.

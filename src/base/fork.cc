@@ -14,7 +14,8 @@ namespace {
 
 std::atomic<std::uint32_t> generation{0};
 
-// Never destroyed, because threads may outlive exit().
+// The descriptors kept from children. Never destroyed, because threads that use it may still run
+// after exit() has destroyed static objects.
 struct Kept {
   std::mutex mutex;  // held during a fork, so that the child finds the list whole
   std::vector<int> descriptors;
@@ -33,9 +34,9 @@ void in_parent() {
   kept().mutex.unlock();
 }
 
-// Replaces the descriptors that are kept from children by /dev/null. The numbers stay open, since
-// the owners of the descriptors may still close them. Makes only calls that are safe after the fork
-// of a process with threads.
+// Replaces the descriptors that are kept from children by /dev/null. The numbers stay in use: their
+// owners in the child may still close them, and must not close another file. Makes only calls that
+// are safe after the fork of a process with threads.
 void in_child() {
   generation.fetch_add(1, std::memory_order_relaxed);
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);

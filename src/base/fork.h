@@ -1,6 +1,6 @@
 // Handles what a child of this process inherits. A forked child has the parent's memory, but none
-// of its threads. A child by fork() or exec() has the parent's descriptors, unless these are kept
-// from it.
+// of its threads. A forked child, and a program started by exec(), have the parent's descriptors,
+// unless the descriptors are kept from them.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace leeway {
 
-// Returns the number of forks that led to this process, counted from the first call on.
+// Returns how many forks led to this process since the first call of this function.
 std::uint32_t fork_generation();
 
 // Keeps a descriptor from this process's children: exec() closes it, and fork() puts /dev/null in
 // its place. Otherwise a child that outlives this process holds its ports and locks, takes
 // connections that nobody answers, and hides from the other side that this process has ended.
 //
-// Any thread may use it. The owner of the descriptor still has to close it, in a forked child too.
+// Any thread may use the class. The owner of the descriptor still closes it, in a forked child too.
 class KeptFromChildren {
  public:
   KeptFromChildren() = default;
@@ -25,7 +25,8 @@ class KeptFromChildren {
     std::swap(descriptor_, other.descriptor_);
     return *this;
   }
-  // Must run before the descriptor is closed, because a new descriptor may get the same number.
+  // Must run before the descriptor is closed. Otherwise a new descriptor may get the same number,
+  // and a forked child finds /dev/null in its place.
   ~KeptFromChildren() { release(); }
   void release();
 

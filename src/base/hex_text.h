@@ -9,7 +9,7 @@
 
 namespace leeway {
 
-// Two digits a byte.
+// Returns two digits for each byte.
 inline std::string hex_text(std::span<const std::byte> bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
@@ -21,7 +21,7 @@ inline std::string hex_text(std::span<const std::byte> bytes) {
   return text;
 }
 
-// 16 digits, the highest first.
+// Returns 16 digits, the highest first.
 inline std::string hex_text(std::uint64_t number) {
   std::string text(16, '0');
   for (auto digit = text.rbegin(); digit != text.rend(); ++digit, number >>= 4)

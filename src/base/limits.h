@@ -10,38 +10,43 @@ namespace leeway::limits {
 // peer, and may have a flow to every peer open.
 inline constexpr int kPeersMax = 1024;
 
-// A report lists at most this many open operations on the wire.
+// Limit on the open operations that one report (the datagram that acknowledges, WIRE 3) lists.
 inline constexpr int kOpenRoundsMax = 16;
 
-// Every report keeps this many entries free for messages, because collectives may wait for them:
-// one for a message that was given up, a receive that was refused, a posted receive and a send.
+// Every report keeps this many of its kOpenRoundsMax entries for messages (send/recv). So open
+// collectives cannot crowd out a message for which a rank's collectives wait. One entry is for a
+// message that was given up, and one each for a receive that was refused, a posted receive and a
+// send.
 inline constexpr int kMessageEntries = 4;
 
-// Limit on the collectives of one communicator that are open at the same time; further ones queue
-// at the caller's side. Reports list a failed collective until this many more were opened.
+// Limit on the collectives of one communicator that are open at the same time; further collectives
+// queue at the caller's side. Reports list a failed collective until this many later ones were
+// opened.
 inline constexpr int kOpenCollectivesMax = kOpenRoundsMax - kMessageEntries;
 
-// Any number of messages (send/recv) may be open between two ranks. In each direction, only the
-// oldest kTalkingMessagesMax of the oldest kTalkingTagsMax tags exchange datagrams at a time, and
-// messages that the peer mentions. The others wait for their turn and only take memory.
+// Any number of messages (send/recv) may be open between two ranks. In each direction, two kinds
+// exchange datagrams at a time. The first kind is the oldest kTalkingMessagesMax messages of tag 0,
+// and of each of the kTalkingTagsMax tags that have been open longest. The second kind is messages
+// that the peer mentions. All other messages wait for their turn and only take memory.
 inline constexpr int kTalkingMessagesMax = 16;
 inline constexpr std::size_t kTalkingTagsMax = 128;
 
 // At most this many receives from a peer exchange datagrams only because the peer mentioned their
-// messages. The peer mentions a further one again.
+// messages. The peer mentions a message beyond this limit again later.
 inline constexpr std::size_t kMentionedReceivesMax = 64;
 
 // Limit on the tags that this rank may use with one peer in the communicator's life. The message
 // numbers of each tag take some 250 bytes for all that time.
 inline constexpr std::size_t kTagsPerPeerMax = std::size_t{1} << 16;
 
-// A peer's message number of a tag is not believed if it is ahead of this rank's own by more than
-// this.
+// A peer's message number of a tag is refused if it is more than this ahead of the receives that
+// this rank has opened, or (in a report) of the peer's latest number. A made-up number, if it were
+// believed, would end all messages below it.
 inline constexpr std::uint32_t kMessagesHeardMax = 1u << 24;
 
-// A peer's collective number is not believed if it is ahead of this rank's own by more than this.
-// Numbers are compared modulo 2^32. So if a number far ahead were believed, all true ones would
-// seem old.
+// A peer's collective number is refused if it is ahead of this rank's own by more than this.
+// Numbers are compared modulo 2^32. So once a number far ahead were believed, all true numbers
+// would seem old.
 inline constexpr std::uint32_t kRoundsAheadMax = 1u << 28;
 
 // A sender answers a flow's repair requests in full up to a bound: this number times the flow's
@@ -49,12 +54,12 @@ inline constexpr std::uint32_t kRoundsAheadMax = 1u << 28;
 // flow needs all these repairs, because three of four packets are lost. Later requests get one
 // packet each, so that asking costs a peer as much as answering (WIRE 5.7).
 inline constexpr std::uint32_t kRepairsPerPacket = 4;
-// The share of datagrams that arrive counts as at least this in that bound, whatever the receiver
-// reports.
+// In the bound of kRepairsPerPacket, the share of datagrams that arrive counts as at least this,
+// whatever the receiver reports.
 inline constexpr double kRepairedShareMin = 1.0 / 16;
 
-// At most this many probes of one peer are answered in a round trip. Honest peers send fewer than
-// one.
+// At most this many probes of one peer are answered in a round trip. An honest peer sends fewer
+// than one probe in that time.
 inline constexpr int kProbeAnswersPerRoundTrip = 8;
 
 // Least and largest weight of a contribution, apart from 0. Weights are sent as float32, and
@@ -67,28 +72,28 @@ inline constexpr double kWeightMax = 0x1p64;
 // another tag.
 inline constexpr int kListedStreamsMax = 8;
 
-// Beside tag 0, a report says for at most this many tags of messages between two ranks how many
-// receives are posted: first for those that it lists, then for those used last (WIRE 3.12).
+// A report says for tag 0, and for at most this many other tags of messages between two ranks, how
+// many receives are posted. Tags whose receives it lists go first, then tags used last (WIRE 3.12).
 inline constexpr int kReportedStreamsMax = 16;
 
-// At most this many sends to a peer are done before the peer has their messages, because these were
-// copied. Copies of small messages take 4 MiB at most.
+// At most this many sends to a peer complete before the peer has their messages. Such a message is
+// small and was copied, so the caller may use its buffer again. The copies take 4 MiB at most.
 inline constexpr std::uint32_t kSendsAheadMax = 64;
 
 // A report lists at most kGivenUpMax messages that were given up lately, and kGivenUpReports
-// reports list each of them. A receiver that missed all these reports lists its receive again, and
-// is told again.
+// reports list each of them. A receiver that missed all these reports lists its receive again. The
+// sender's reports then list the message again.
 inline constexpr int kGivenUpMax = 4;
 inline constexpr int kGivenUpReports = 4;
 
-// The number of reports that list a receive which failed because its message does not match. The
-// sender takes a later report for the message's end. So the two ranks end differently only if all
-// of these reports are lost.
+// The number of reports that list a receive which failed because its message does not match, so
+// that the send fails, too. A later report no longer lists the receive. The sender then takes the
+// message for delivered. So the two ranks end differently only if all these reports are lost.
 inline constexpr int kRefusedReports = 16;
 
 // Limit on the messages to a peer that are remembered because their type or length did not match
-// the peer's receive, which may be posted late. About older ones the receiver hears only that they
-// were given up.
+// the peer's receive. The receive may be posted late, and should still hear of the mismatch. About
+// older messages it hears only that they were given up.
 inline constexpr int kUnmatchedMax = 64;
 
 // Limit on the packets that one rank sends another in one half of one operation. 2^22 packets of
@@ -100,7 +105,7 @@ inline constexpr std::uint32_t kFlowPacketsMax = 1u << 22;
 inline constexpr std::uint32_t kChunkPacketsMax = 64;
 
 // Largest datagram in bytes that is accepted or made, over any transport. Shared memory between the
-// ranks of a host carries it in one piece.
+// ranks of a host carries datagrams of this length; UDP carries shorter ones (kFrameBytesMax).
 inline constexpr std::size_t kDatagramBytesMax = std::size_t{32} * 1024;
 
 // Largest datagram in bytes that an option may ask for, and that UDP sends: a jumbo frame. Larger
@@ -126,21 +131,23 @@ inline constexpr std::uint32_t kGrantedDatagramsMin = 4;
 // kCodePackets: number of packets of a flow that one erasure code covers together (WIRE 2.10).
 // kCodeParitiesMax: limit on the parity packets of one code. A code over bytes has 256 places, for
 // packets and parity together. In a longer code the share of lost packets varies less, so less
-// parity is enough (docs/measurements/protocol.md). But parity must be enough also if every fourth
-// packet is lost.
+// parity is enough (docs/measurements/protocol.md). 96 parities to 128 packets are enough also if
+// every fourth packet is lost.
 inline constexpr std::uint32_t kCodePackets = 128;
 inline constexpr std::uint32_t kCodeParitiesMax = 96;
 // Longest flow that has parity, in packets. For longer flows parity would take longer than repair.
-// Owners would also need too much memory, because contributions stay there until their code is
-// complete.
+// Owners would also need too much memory, because they keep contributions until the code over these
+// is complete.
 inline constexpr std::uint32_t kCodedFlowPacketsMax = 8192;
-// Flows of up to kEagerPackets packets are sent in copies instead (WIRE 2.12). There are at most
-// kCopiesMax copies, and none if one copy to every rank is more than kCopiedPacketsMax packets.
+// Flows of up to kEagerPackets packets are sent several times instead (WIRE 2.12). They are sent at
+// most kCopiesMax times, and only once if that already makes more than kCopiedPacketsMax packets to
+// all ranks together.
 inline constexpr std::uint32_t kCopiesMax = 8;
 inline constexpr std::uint32_t kCopiedPacketsMax = 64;
 // Below this share of lost datagrams a sender sends no parity, and no copies.
 inline constexpr double kCodedLossMin = 1e-4;
-// In this share of operations all copies of some packet may be lost. Such packets are repaired.
+// The number of copies is chosen so that all copies of some packet are lost in about this share of
+// operations. Such packets are repaired.
 inline constexpr double kCopiesShortfall = 0.05;
 
 // A sender may send this many packets of a flow before the peer has said that it opened the
@@ -162,21 +169,22 @@ inline constexpr std::size_t kTransportAddressBytesMax = 4096;
 // Limit on the transports that one rank offers beside UDP.
 inline constexpr int kTransportOffersMax = 4;
 
-// Limit on the bytes of rank 0's answer, the longest value of a rendezvous. A table of kPeersMax
-// ranks takes at most half of them. For every rank it has an address, its place in memory, numbers
-// of 8 bytes, and its public key with the names of its secrets.
+// Limit on the bytes of rank 0's answer, the longest value of a rendezvous. Its table of kPeersMax
+// ranks takes at most half of them. For every rank the table has an address, the rank's place in
+// memory, numbers of 8 bytes, and the public key with the names of the rank's secrets.
 inline constexpr std::size_t kWelcomeBytesMax =
     std::size_t{kPeersMax} * 2 * (kTransportAddressBytesMax + 48 + 16 + 64);
 
 // Timer resolution promised to callers: no call outlives its deadline by more than this.
 inline constexpr std::int64_t kTickNs = 1'000'000;
 
-// A rank that gets no answer asks again after this time at the latest, unless a single answer takes
-// longer on the path. Without this limit, time-outs that double while a long path's round trip is
-// unknown could outlast the deadline.
+// A rank that gets no answer asks again after this time at the latest, unless an answer takes
+// longer than that on the path. Without this limit, time-outs that double while a long path's round
+// trip is unknown could outlast the deadline.
 inline constexpr std::int64_t kBackOffNs = 1'000'000'000;
 
-// If a round trip is longer than expected by more than this, a process may have been paused.
+// If a round trip is longer than expected by more than this, a process may have been paused. The
+// measurement is then doubted.
 inline constexpr std::int64_t kPauseNs = 100'000'000;
 
 }  // namespace leeway::limits

@@ -5,8 +5,8 @@
 
 namespace leeway {
 
-// Returns whether senders under this control slow down for marks. Only these may declare their
-// datagrams markable.
+// Returns whether senders under this control slow down for marks. Only such senders may declare
+// their datagrams markable.
 constexpr bool slows_for_marks(CongestionControl control) {
   return control == CongestionControl::scavenger || control == CongestionControl::wan ||
          control == CongestionControl::fabric;

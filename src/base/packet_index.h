@@ -3,7 +3,7 @@
 // A sender hands out the packets of a shard in a permuted order, and the receiver reduces them
 // chunk by chunk. So one packet has an index, a position and a chunk. Members of
 // schedule::PacketGrid convert between index and chunk. Only the sender's schedule::PacketCursor
-// converts a position into an index. `value` is for arithmetic and for the wire.
+// converts a position into an index. The member `value` is for arithmetic and for the wire.
 #pragma once
 
 #include <compare>

@@ -3,8 +3,9 @@
 // 1, 2, 3" (2011).
 //
 // A draw depends only on its key and counter, never on the order of draws, so resends, threads and
-// machines agree. By contract key = (seed low, seed high) and counter = (a, b, c, d), where the top
-// 4 bits of b are a stream tag, so that two purposes never share a draw.
+// machines agree. By contract the key is (low half, high half) of the seed, and the counter is (a,
+// b, c, d). The top 4 bits of b name the purpose (the stream), so that two purposes never share a
+// draw.
 #pragma once
 
 #include <array>
@@ -47,14 +48,14 @@ constexpr PhiloxKey philox_key(std::uint64_t seed) {
   return {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)};
 }
 
-// 64 uniform bits for counter (a, b, c, d): output words 0 (low half) and 1 (high half).
+// Returns 64 uniform bits for counter (a, b, c, d): output words 0 (low half) and 1 (high half).
 constexpr std::uint64_t keyed_hash(std::uint64_t seed, std::uint32_t a, std::uint32_t b,
                                    std::uint32_t c, std::uint32_t d) {
   const PhiloxCounter words = philox({a, b, c, d}, philox_key(seed));
   return words[0] | std::uint64_t{words[1]} << 32;
 }
 
-// Uniform in [0, 1), every value a multiple of 2^-53.
+// Converts uniform bits to a uniform number in [0, 1), a multiple of 2^-53.
 constexpr double to_unit(std::uint64_t bits) {
   return static_cast<double>(bits >> 11) * 0x1p-53;
 }

@@ -9,7 +9,7 @@
 
 namespace leeway {
 
-// Control and non-ASCII characters become '?'.
+// Replaces control and non-ASCII characters by '?'.
 inline void make_plain(std::span<char> text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c < 0x20 || c > 0x7E; }, '?');

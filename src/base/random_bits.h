@@ -6,7 +6,7 @@
 
 namespace leeway {
 
-// 64 random bits. Throws std::runtime_error if the system has none.
+// Returns 64 random bits. Throws std::runtime_error if the system has none.
 inline std::uint64_t random_bits() {
   std::random_device device;
   return std::uint64_t{device()} << 32 | device();

@@ -7,8 +7,9 @@
 
 namespace leeway {
 
-// Returns false if the text is anything else, or the number does not fit; `number` is then
-// undefined. `format` goes to std::from_chars(), which takes a base there, for instance.
+// Sets `number` to the text's value. Returns false if the text is not exactly one number, or if the
+// number does not fit the type; `number` is then undefined. `format` (a base, for instance) is
+// passed on to std::from_chars().
 template <typename Number, typename... Format>
 bool read_number(std::string_view text, Number& number, Format... format) {
   const char* const end = text.data() + text.size();

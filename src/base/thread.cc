@@ -101,7 +101,8 @@ Result<Thread> Thread::start(const char* purpose, Work work) {
   Thread made;
   made.state_ = std::make_shared<State>();
   Running& here = running();
-  // The new thread needs this lock to remove its entry. So the entry is added before that.
+  // The new thread takes this lock to remove its entry from the list. It is held until the entry is
+  // in the list, so the entry cannot be removed too early.
   const std::lock_guard lock(here.mutex);
   if (here.over) {
     made.state_ = nullptr;
@@ -218,7 +219,8 @@ void end_threads() {
   };
   std::vector<std::stop_source> asked = others();
   lock.unlock();
-  // The lock is free here, because a stop may call functions that other rooms registered.
+  // The lock is not held here, because a stop calls functions that other rooms registered, and such
+  // a function may take this lock.
   for (std::stop_source& one : asked) one.request_stop();
   lock.lock();
   here.ended.wait_for(lock, kExitTime, [&] { return others().empty(); });

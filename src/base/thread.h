@@ -21,12 +21,13 @@ class Thread {
 
   // Makes an object without a thread.
   Thread() = default;
-  // `purpose`: for the error's text, as in "no thread can be had to <purpose>". Returns
-  // kResourceExhausted if the system has no thread, kCancelled if the process is ending.
+  // Starts `work` on a new thread. `purpose` is for the error's text, as in "no thread can be had
+  // to <purpose>". Returns kResourceExhausted if the system has no thread, kCancelled if the
+  // process is ending.
   static Result<Thread> start(const char* purpose, Work work);
 
   Thread(Thread&&) noexcept = default;
-  // Ends the thread of this object first, as the destructor does.
+  // Stops and joins the thread of this object first, as the destructor does.
   Thread& operator=(Thread&& other) noexcept;
   // Calls request_stop() and join().
   ~Thread() { end(); }
@@ -37,8 +38,8 @@ class Thread {
   // Lets code without this object ask for a stop, or learn that one was asked for.
   std::stop_source stop_source() const;
   void request_stop();
-  // Returns when the work has returned. On the thread itself, or in a forked child of the process
-  // that started it, join() does not wait: the thread is let go.
+  // Returns when the work has returned. Two calls return at once, and the object no longer has the
+  // thread: a call on the thread itself, and a call in a forked child, where the thread never ran.
   void join();
   // Lets the thread go on without a join. exit() still waits for it.
   void detach();
@@ -49,8 +50,9 @@ class Thread {
   std::shared_ptr<State> state_;
 };
 
-// Runs all tasks at the same time: the last one on this thread, and the others on threads of their
-// own, as far as the system gives them. Returns when all tasks have returned.
+// Runs all tasks at the same time: the last one on this thread, and each other one on a thread of
+// its own. A task for which the system has no thread runs on this thread, before the last one.
+// Returns when all tasks have returned.
 void run_together(const char* purpose, const std::vector<std::function<void()>>& tasks);
 
 // Runs the task on a thread that nobody joins, or on this one if no thread can be had.

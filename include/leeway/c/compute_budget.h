@@ -33,7 +33,7 @@ enum {
 typedef int32_t leeway_compensation;
 // Values of leeway_compensation.
 enum {
-  LEEWAY_COMPENSATION_NONE = 0,         // they are not
+  LEEWAY_COMPENSATION_NONE = 0,         // no compensation
   LEEWAY_COMPENSATION_EXTRA_STEPS = 1,  // more steps with new data
   LEEWAY_COMPENSATION_REQUEUE = 2       // unused data come first in the next step
 };
@@ -52,7 +52,8 @@ typedef struct leeway_compute_budget_options {
   leeway_compensation compensation;    // for dropped micro-batches
   uint32_t window_steps;               // steps between two exchanges, 6 .. 256; 0 = none
   uint64_t reestimate_steps;           // steps after which an estimate is replaced; 0 = never
-  // The estimate is replaced if the mean latency has changed by more than this fraction; 0 = never.
+  // The estimated threshold is replaced if a micro-batch's mean latency has changed by more than
+  // this fraction since the estimate was made; 0 = never.
   double drift_tolerance;
   int64_t exchange_deadline_ns;          // deadline of each exchange
   int64_t (*clock_ns)(void* user);       // monotonic time, any origin; NULL = the system's

@@ -33,8 +33,8 @@ LEEWAY_C_EXPORT void leeway_late_work_free(leeway_late_work* late);
 // Call before each reduction, with its gradient and options. Adds the contributions that were
 // missed last time to `gradient`, and sets owner_weights, owner_weight_count and confirm_use in
 // `options`. The weights are valid until the next call. Returns LEEWAY_INVALID_ARGUMENT and changes
-// nothing if `count` or op is wrong, the caller has set weights, or the struct is too short for
-// these members.
+// nothing if `count` or op is wrong, the caller has set weights, or `options` is a shorter struct,
+// which lacks these members.
 LEEWAY_C_EXPORT leeway_status leeway_late_work_add_to(leeway_late_work* late, float* gradient,
                                                       size_t count,
                                                       leeway_collective_options* options);

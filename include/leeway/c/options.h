@@ -178,8 +178,8 @@ typedef struct leeway_collective_options {
   float* residual;                      // error feedback; NULL for none
   size_t residual_count;                // length of residual
   const leeway_payload_source* source;  // encodes instead of the library; may be NULL
-  // decodes instead of the library; give both source and sink, or neither. The structs are copied,
-  // but not what their `user` points to
+  // Decodes instead of the library; give both source and sink, or neither. The structs are copied,
+  // but not what their `user` points to.
   const leeway_payload_sink* sink;
   int32_t keep_non_finite;  // flag: lossy sums take contributions with infinities and NaNs
   int32_t reserved;         // 0

@@ -55,7 +55,7 @@ typedef struct leeway_payload_contribution {
 #define LEEWAY_PAYLOAD_CONTRIBUTION_INIT \
   { sizeof(leeway_payload_contribution), NULL, NULL, 0, 0, 0, 0 }
 
-// Encodes contributions to other ranks' blocks, and this rank's own block for the others.
+// Encodes contributions to other ranks' blocks, and this rank's own block for the other ranks.
 typedef struct leeway_payload_source {
   size_t size;            // bytes of this struct
   void* user;             // first argument of each callback
@@ -77,8 +77,8 @@ typedef struct leeway_payload_sink {
   // Gives the memory into which payload is received: leeway_payload_landing_bytes() bytes or more.
   leeway_status (*landing)(void* user, const leeway_payload_layout* layout, void** memory,
                            size_t* bytes);
-  // Hands over a chunk with `count` contributions, in order of rank. Its pointers are valid during
-  // the call.
+  // Hands over a chunk with `count` contributions, in order of rank. `chunk` and `contributions`
+  // are valid during the call.
   void (*take)(void* user, const leeway_payload_chunk* chunk,
                const leeway_payload_contributions* contributions, size_t count);
   // Returns a number other than 0 once the sink is done with the chunk.

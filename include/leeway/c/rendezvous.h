@@ -83,8 +83,8 @@ LEEWAY_C_EXPORT const char* leeway_rendezvous_address(const leeway_rendezvous* s
 LEEWAY_C_EXPORT leeway_status leeway_rendezvous_put(leeway_rendezvous* store, const char* key,
                                                     const void* data, size_t bytes);
 // Copies the value into `data`, which has `capacity` bytes, and gives its length in `bytes`. Waits
-// like the get callback. If the value is longer than `capacity`, returns LEEWAY_RESOURCE_EXHAUSTED
-// and does not change `data`.
+// at most `patience_ns` for it, like the get callback. If the value is longer than `capacity`,
+// returns LEEWAY_RESOURCE_EXHAUSTED and does not change `data`.
 LEEWAY_C_EXPORT leeway_status leeway_rendezvous_get(leeway_rendezvous* store, const char* key,
                                                     int64_t patience_ns, void* data,
                                                     size_t capacity, size_t* bytes);

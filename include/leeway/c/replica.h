@@ -60,8 +60,8 @@ LEEWAY_C_EXPORT void leeway_replica_free(leeway_replica* replica);
 // and the values for the optimizer to update, valid for the life of the handle.
 LEEWAY_C_EXPORT leeway_status leeway_replica_owned(leeway_replica* replica, size_t* offset,
                                                    size_t* count, float** values);
-// Reduces `gradient`, which has as many elements as the parameters. On return the range of it that
-// this rank owns holds the reduction.
+// Reduces `gradient`, which has as many elements as the parameters. On return the part of
+// `gradient` that this rank owns holds the reduction.
 LEEWAY_C_EXPORT leeway_status
 leeway_replica_reduce_gradients(leeway_replica* replica, float* gradient, size_t count,
                                 const leeway_collective_options* options, leeway_report* report);

@@ -15,8 +15,8 @@ static_assert(LEEWAY_CODEC_SPARSE == static_cast<int>(Codec::sparse));
 static_assert(LEEWAY_ROUNDING_STOCHASTIC == static_cast<int>(Rounding::stochastic));
 static_assert(LEEWAY_SCALE_RULE_CEIL == static_cast<int>(ScaleRule::ceil));
 
-// Converts `value` to a narrower integer. Checks the range here, because a value that wraps might
-// become valid.
+// Converts `value` to a narrower integer. Refuses a value out of range, because the narrower
+// integer would wrap and might then look valid.
 template <typename T>
 Status narrow(const char* name, std::int32_t value, T& out) {
   if (value < 0 || value > std::numeric_limits<T>::max())

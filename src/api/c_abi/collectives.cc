@@ -54,7 +54,8 @@ Result<Work> with_views(const CollectiveOptions& how, const leeway_const_tensor&
   return start(*from, *to);
 }
 
-// A collective takes a number even if it is refused (counted()). Messages take none.
+// What an operation is. A refused collective still takes its number (counted()), and a refused
+// message takes none.
 enum class Kind : std::uint8_t { collective, message };
 
 // Starts an operation: `start` makes its Work from the communicator, the options and the

@@ -10,7 +10,7 @@ using namespace leeway::c_abi;
 
 namespace {
 
-// Hands out a communicator. A rank that is in none (split() with kNoColor) gets NULL.
+// Hands out a communicator. A rank that joins no new one (split() with kNoColor) gets NULL.
 Status hand_out(Result<std::unique_ptr<Communicator>> made, leeway_communicator** out) {
   if (!made.ok()) return made.status();
   if (*made != nullptr) *out = new leeway_communicator{std::move(*made)};

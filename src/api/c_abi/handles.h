@@ -40,7 +40,7 @@ inline Status keep(Result<CollectiveReport> outcome, leeway_report* report) {
 
 // Returns `check`, the result of checking a collective's arguments. A refused collective must still
 // take its number, or peers would match their call with this rank's next one. So a call without
-// memory is started in its place, which fails on all ranks.
+// memory, which fails on all ranks, is started in place of the refused one.
 inline Status counted(leeway_communicator* communicator, const Status& check) {
   const TensorView nowhere(nullptr, 1, DataType::f32);
   if (!check.ok() && communicator != nullptr)

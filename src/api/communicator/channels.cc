@@ -69,7 +69,8 @@ void Channels::go_near(std::shared_ptr<NearRoute> near) {
   routes_.insert(routes_.begin(), near_.get());
 }
 
-// A call with wrong arguments goes to the last route, which tells peers that the call is refused.
+// Returns the first route that takes the call, from routes_[first] on. A call with wrong arguments
+// goes to the last route, which tells peers that the call is refused.
 Route& Channels::route_of(const collective::OperationSpec& spec, std::size_t first) const {
   for (std::size_t i = first; i + 1 < routes_.size() && !forked(); ++i) {
     if (!routes_[i]->takes(spec)) continue;
@@ -138,8 +139,8 @@ std::unique_ptr<Channel> Lineage::derive(const Parent& parent, const Options& op
   config.epoch = epoch;
   config.names.assign(names.begin(), names.end());
   config.seed = keyed_hash(parent.config.seed, epoch, 0, 0, 0);
-  // A communicator of only some of the ranks uses no multicast, because all others would receive
-  // it, too.
+  // A communicator of only some ranks uses no multicast, because the other ranks of the parent
+  // would receive it, too.
   config.multicast &= config.size == parent.config.size;
   return open_channel(options, parent.driver, config, std::move(slots));
 }

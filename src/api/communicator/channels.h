@@ -71,15 +71,15 @@ class Channels {
   bool forked() const { return datagrams_.first().forked(); }
   const std::shared_ptr<CallOrder>& order() const { return order_; }
 
-  // Adds lanes for the datagrams of later calls. All ranks must call this function, or none. The
-  // same holds for go_by_sites() and go_near().
+  // Adds lanes for the datagrams of later calls. If one rank calls this function, all ranks must.
+  // go_by_sites() and go_near(), too, must each be called by all ranks or by none.
   void use_lanes(std::vector<std::unique_ptr<Channel>> further) {
     datagrams_.add(std::move(further));
   }
   int lanes() const { return static_cast<int>(datagrams_.lanes().size()); }
-  // From now on, sends large calls inside sites and between them. `far`: see SiteRoute.
+  // From now on, large calls go inside sites and between them. `far`: see SiteRoute.
   void go_by_sites(const collective::SiteMap& sites, const Options& options, bool far);
-  // From now on, sends the calls that `near` takes through memory that all ranks map.
+  // From now on, the calls that `near` takes go through memory that all ranks map.
   void go_near(std::shared_ptr<NearRoute> near);
 
   // Starts a call for a caller that does not wait.
@@ -130,7 +130,7 @@ class Channels {
   // Returns the first route that takes the call, from routes_[first] on.
   Route& route_of(const collective::OperationSpec& spec, std::size_t first) const;
   std::size_t past_memory() const { return near_ == nullptr ? 0 : 1; }
-  // Takes the next place in the order of collectives, for a route that leaves this to its caller.
+  // Takes the next place in the order of collectives, for a route that does not take places itself.
   // Returns nullopt for messages. Also returns nullopt if there is only one route and lane, because
   // the channel then numbers the calls.
   Channel::Place take_place(const collective::OperationSpec& spec);
@@ -159,8 +159,8 @@ std::size_t window_to(const Options& options, std::size_t receive_buffer_bytes, 
 // Makes a driver over a connected transport. Injected faults, if the options ask for any, lie
 // between driver and transport, and know this process as slot `self`. The ranks of `group` are the
 // transport's slots. If the group has keys, the driver seals for it. The driver may share memory
-// with ranks of this host. Without a group the driver does neither. `lane`: each lane has its own
-// keys for a pair of processes.
+// with ranks of this host. Without a group the driver neither seals nor shares memory. `lane`: each
+// lane has its own keys for a pair of processes.
 Result<std::shared_ptr<driving::Driver>> make_driver(const Options& options, TransportKind kind,
                                                      Rank self,
                                                      std::unique_ptr<DatagramTransport> transport,

@@ -14,8 +14,8 @@ using collective::OperationSpec;
 
 Communicator::Communicator(const Options& options, std::unique_ptr<internal::Channels> channels)
     : options_(options), channels_(std::move(channels)) {}
-// In a forked child the channels are the parent's: their threads and locks, and a socket that both
-// processes have. So the destructor leaks them there.
+// In a forked child the channels have none of the parent's threads, their locks may be held for
+// ever, and the parent still uses their socket. So the destructor leaks the channels there.
 Communicator::~Communicator() {
   if (channels_->forked())
     (void)new (std::nothrow) std::shared_ptr<internal::Channels>(std::move(channels_));

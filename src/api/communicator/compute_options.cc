@@ -90,8 +90,8 @@ Status refused(Rank self, const char* format, ...) {
 Status agree_on(const ComputeBudgetOptions& options, Communicator& communicator) {
   const Rank self = communicator.rank();
   const Status own = validate(self, options);
-  // The ranks reduce these values by max: each option and its negative, to find differences; then
-  // the rank that refuses its options, or -1.
+  // The ranks reduce these values by max. They are each option and its negative, which give the
+  // largest and the smallest value, and last this rank if it refuses its options, else -1.
   std::array<double, 2 * kCount + 1> largest;
   for (std::size_t i = 0; i < kCount; ++i) {
     largest[2 * i] = kAgreed[i].value(options);

@@ -11,7 +11,7 @@ inline double milliseconds(Duration duration) {
   return static_cast<double>(duration.count()) / 1e6;
 }
 
-// Returns kInvalidArgument, printf-style, with the rank before the text.
+// Returns kInvalidArgument, with the rank before the text that `format` (as in printf) makes.
 [[gnu::format(printf, 2, 3)]] Status refused(Rank self, const char* format, ...);
 
 inline CollectiveOptions exact_options(ReduceOp op, Duration deadline) {

@@ -34,8 +34,8 @@ class DatagramRoute final : public Route {
                                Channel::Place place) override;
   void abort(const char* how) override;
   void close(std::vector<std::function<void()>>& closing) override;
-  // Adds all lanes' counters. The names of lane 1's counters begin with "lane1_", and so on. They
-  // are for the whole process on that lane.
+  // Adds all lanes' counters. The names of lane 1's counters begin with "lane1_", and so on. The
+  // counters of lane 1 and up count what the whole process does on the lane.
   void add_counters(Channel::Counters& rows) override;
 
   // Returns the state of the first lane whose state is not kOk, or kOk if there is none.

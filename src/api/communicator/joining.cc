@@ -205,8 +205,8 @@ Result<std::unique_ptr<Channel>> Joining::drive(rendezvous::Candidate& candidate
   const Duration proof_time = std::min(patience_until(end), kPathProofTime);
   if (Status status = (*channel)->prove_paths(proof_time, tell); !status.ok()) return status;
   (*channel)->prove_memory();
-  // The condition (WIRE 10.4) uses what all ranks know, because one rank alone may have set a short
-  // length.
+  // All ranks must agree on the size here, or none. So the condition (WIRE 10.4) uses only what all
+  // ranks know, and no length that this rank alone was given.
   const bool may_be_long =
       all_may_share(group_) || lane.datagram_bytes > protocol::kBaseDatagramBytes;
   if (lane.kind == TransportKind::udp && config.size > 1 && may_be_long) {

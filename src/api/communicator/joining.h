@@ -18,15 +18,15 @@ Result<std::unique_ptr<Channels>> join(Options& options, rendezvous::Candidates 
                                        rendezvous::Log& log,
                                        std::unique_ptr<UdpEndpoint::Seat> seat = nullptr);
 
-// Time to prove the paths. All ranks are there by then, and a busy one still answers within this
-// time. A path that has passed no datagram by then is blocked.
+// Time to prove the paths. All ranks have arrived when it begins, and a busy rank still answers
+// within it. A path that has passed no datagram when it ends is blocked.
 inline constexpr Duration kPathProofTime = std::chrono::seconds(10);
 
 // Returns a function that logs the known facts about each path that failed.
 Channel::TellPath tell_paths(rendezvous::Log& log);
 
-// Votes over the datagrams. All ranks must call it at the same place in the order of their calls.
-// Returns true if all say yes.
+// Votes by a call that goes as datagrams. All ranks must call this function at the same place in
+// the order of their calls. Returns true if all ranks say yes.
 Result<bool> all_say(Channels& channels, bool yes);
 
 }  // namespace leeway::internal

@@ -21,9 +21,9 @@ struct LaneMeeting {
 };
 
 // Makes the lanes if datagrams go by UDP; paths of lane 0 must be proven. Ranks tell each other the
-// places of their lanes by an exact all_gather over lane 0, and prove that datagrams pass. All use
-// the lanes, or all fail. Without UDP, or if memory connects all ranks, the log tells why there is
-// one lane.
+// addresses of their lanes by an exact all_gather over lane 0, and prove that datagrams pass. All
+// ranks use the lanes, or all fail. Without UDP, or if memory connects all ranks, there is only
+// lane 0, and the log says why.
 Status join_lanes(const LaneMeeting& meeting, Channels& channels);
 
 }  // namespace leeway::internal

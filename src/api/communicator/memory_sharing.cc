@@ -13,9 +13,10 @@ namespace leeway::internal {
 namespace {
 
 // Bytes of all rings that one rank reads, together. At this size they stay in a core's second-level
-// cache between the writer's copy and the reader's. With 1 MiB for each ring of 4 ranks, an
-// all-reduce of 16 MiB took 1.2 times as long. At 22 ranks the rings of a host fill the 64 MB that
-// a container has.
+// cache between the writer's copy and the reader's. With 1 MiB for each single ring, an all-reduce
+// of 16 MiB between 4 ranks took 1.2 times as long. At 22 ranks, rings have their least size
+// (kRingBytesMin, 128 KiB). Two rings for each of the 231 pairs then nearly fill the 64 MB of
+// shared memory that a container has.
 constexpr std::size_t kInboundBytes = std::size_t{1} << 20;
 
 std::size_t ring_bytes_for(std::size_t peers_of_host) {

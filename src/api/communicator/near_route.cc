@@ -34,7 +34,7 @@ constexpr std::chrono::milliseconds kThreadLingers(100);
 // Period at which deadlines of queued calls are checked while the current call goes by datagrams.
 constexpr std::chrono::milliseconds kLooksEvery(20);
 
-// Number of looks (near::Surroundings) after which a wait counts as long.
+// Number of calls of look() in one wait (near::Surroundings) after which the wait counts as long.
 constexpr int kLooksOfALongWait = 5;
 
 Status ended(Rank self, const char* how) {
@@ -99,7 +99,8 @@ std::shared_ptr<WorkState> NearRoute::start(const Spec& spec, Channel::Place /*p
 }
 
 void NearRoute::pass(std::uint64_t place) {
-  // After abort() this rank numbers calls otherwise than its peers, so it tells them no number.
+  // After abort() this rank's numbers differ from its peers' numbers for the same calls, so it
+  // tells them no number.
   if (ended_ != nullptr) return;
   station_.go_elsewhere(number_of(place));
   if (current_ != nullptr) hold(*current_, current_number_);
@@ -179,8 +180,8 @@ bool NearRoute::begin_serving() {
   return true;
 }
 
-// Runs queued calls. A caller hears that its call is done only after the call's turn has ended. The
-// caller may then end the communicator, and with it this thread.
+// Runs queued calls. A caller hears that its call is done only after the call's turn has ended,
+// because the caller may then end the communicator, and with it this thread.
 void NearRoute::serve(const std::stop_token& stop) {
   // exit() must leave no call running, because the program may free its tensors at any moment.
   const std::stop_callback on_stop(stop, [this] {
@@ -247,8 +248,8 @@ Result<CollectiveReport> NearRoute::perform(const Spec& spec, std::uint64_t numb
 }
 
 // Makes the call by datagrams, because some rank makes its call of this number by datagrams. If the
-// two calls differ, both ranks hear of that there. A stand-in that held this call's place may have
-// heard of the difference already.
+// calls of the two ranks differ, the datagrams tell both ranks. A stand-in that held this call's
+// place may have heard of the difference already.
 Result<CollectiveReport> NearRoute::follow(const Spec& spec, std::uint64_t number,
                                            Instant submitted) {
   StandIns stand_ins;
@@ -264,8 +265,8 @@ Result<CollectiveReport> NearRoute::follow(const Spec& spec, std::uint64_t numbe
   return outcome;
 }
 
-// Tells metrics and the trace that a call is over. The driver must stand still for that, so nothing
-// is done if the options ask for neither.
+// Tells metrics and the trace that a call is over. The driver must stand still for that, so this
+// function does nothing if the options ask for neither metrics nor a trace.
 void NearRoute::tell_observers(const Spec& spec, Instant submitted,
                                const Result<CollectiveReport>& outcome) {
   if (options_.metrics.empty() && options_.trace.empty()) return;
@@ -283,8 +284,8 @@ Result<CollectiveReport> NearRoute::perform_over(Channels& channels, const Spec&
   return std::move(*work).outcome();
 }
 
-// Ends queued calls whose deadlines have passed. They stay in the queue, because peers must hear of
-// each in its turn.
+// Ends queued calls whose deadlines have passed. The calls stay in the queue, because peers must
+// hear of each failure in the call's turn.
 void NearRoute::end_overdue() {
   const std::lock_guard lock(order_->mutex);
   const Instant now = driving::steady_now();

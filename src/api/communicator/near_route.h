@@ -18,8 +18,8 @@ namespace leeway::internal {
 
 class NearRoute final : public Route, public std::enable_shared_from_this<NearRoute> {
  public:
-  // All ranks must make one, or none. `parent` must live until close(). `side` is a communicator of
-  // the same ranks, for calls that some rank cannot make in memory.
+  // All ranks must make a NearRoute, or none. `parent` must live until close(). `side` is a
+  // communicator of the same ranks, for calls that some rank cannot make in memory.
   NearRoute(near::ArenaFile file, Channels& parent, std::unique_ptr<Channels> side,
             const Options& options);
   ~NearRoute() override;
@@ -41,8 +41,8 @@ class NearRoute final : public Route, public std::enable_shared_from_this<NearRo
   }
   // Notes that this rank's collective at `place` takes another route and is the next to start.
   // Peers whose call at that place is in memory follow to that route. Earlier calls in memory may
-  // yet have to follow as well, so their places are held there. Call this under the lock of the
-  // order.
+  // yet have to follow as well, so that route holds their places. Call this under the lock of
+  // CallOrder.
   void pass(std::uint64_t place);
   Result<std::shared_ptr<near::Region>> allocate(std::size_t bytes);
   // Returns true if a peer has said in the arena that it makes no more calls. Any thread.
@@ -93,12 +93,12 @@ class NearRoute final : public Route, public std::enable_shared_from_this<NearRo
   const Options options_;
   const std::uint32_t generation_;  // count of forks at its creation
   near::Station station_;
-  // Used by the thread that runs a call.
+  // Used only by the thread that runs a call.
   near::Caller caller_;
   int looks_ = 0;  // in the current wait
 
-  // The lock in CallOrder protects the members below. The order is shared, because a callback may
-  // end the communicator.
+  // The lock in CallOrder protects the members below. The CallOrder has shared owners, because a
+  // callback may end the communicator while this object still needs the lock.
   const std::shared_ptr<CallOrder> order_;
   std::condition_variable turned_;
   bool taken_ = false;             // a call is running
@@ -116,8 +116,8 @@ class NearRoute final : public Route, public std::enable_shared_from_this<NearRo
 // Opens an arena for a new communicator whose ranks said that they may share memory. Rank 0 makes
 // the arena and tells its name, and the others find it. All ranks must call this function.
 // `willing`: this rank knows no reason against an arena. The meeting uses up no number of the
-// communicator's calls. Returns null if some rank cannot use the arena; `why` gives the reason
-// here.
+// communicator's calls. Returns null if some rank cannot use the arena; `why` is then this rank's
+// reason.
 Result<std::shared_ptr<NearRoute>> meet_near(Channels& channels, const Options& options,
                                              bool willing, std::stop_token stop, std::string& why);
 

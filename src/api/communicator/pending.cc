@@ -75,8 +75,8 @@ void PendingState::abort() {
 void PendingState::drop(std::shared_ptr<PendingState> state) {
   if (state == nullptr) return;
   if (state->forked()) {
-    // In a forked child the thread is the parent's, and may have held the lock; the child destroys
-    // neither.
+    // In a forked child the thread does not exist, and it may have held the lock during the fork.
+    // So the child destroys neither the thread's handle nor the lock.
     (void)new (std::nothrow) std::shared_ptr<PendingState>(std::move(state));
     return;  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): on purpose
   }

@@ -24,7 +24,7 @@ constexpr std::size_t kAgeBins = collective::ReplicaLedger::kAgeBins;
 }  // namespace
 
 struct Replica::Impl {
-  // Channels of the communicator, which may be destroyed first.
+  // Channels of the communicator. The program may destroy the communicator before the replica.
   std::weak_ptr<internal::Channels> channels;
   const protocol::EndpointConfig config;
   std::span<float> parameters;
@@ -112,7 +112,8 @@ struct Replica::Impl {
   }
 
   Result<CollectiveReport> broadcast(Delivery::Kind delivery) {
-    // The broadcast rounds the owned parameters again, from their float32 master copy.
+    // The broadcast encodes, and so rounds, the owned parameters. It must start from their float32
+    // master copy, and not from what an earlier broadcast rounded.
     std::copy(master.begin(), master.end(), own_parameters().begin());
     watch_own_steps();
     OperationSpec spec{
@@ -123,8 +124,8 @@ struct Replica::Impl {
     spec.ledger = ledger.begin_broadcast();
     auto report = run(spec);
     Status status = report.ok() ? note_arrivals(*report, delivery) : report.status();
-    // Counts the broadcast whatever its outcome: ranks whose broadcasts end differently must go on
-    // making the same calls.
+    // Counts the broadcast whatever its outcome. The count decides whether drift is measured, and
+    // ranks whose broadcasts end differently must still make the same calls.
     ++broadcasts;
     if (options.drift_every != 0 && broadcasts % options.drift_every == 0) {
       const Status measured = measure_drift();

@@ -19,9 +19,9 @@ namespace leeway::internal {
 using driving::Channel;
 using driving::WorkState;
 
-// Numbers the collectives of one communicator, whatever route each takes. If ranks take different
-// routes with one call, their next call therefore has the same number again. Messages have no
-// number, since not all ranks make equally many.
+// Numbers the collectives of one communicator, whatever route each takes. If one call takes
+// different routes on different ranks, the next call therefore has the same number on all ranks
+// again. Messages have no number here, since not all ranks make equally many.
 struct CallOrder {
   // A route that queues calls holds the lock from taking a place until the call is in the queue.
   std::mutex mutex;

@@ -21,14 +21,14 @@ constexpr std::uint32_t kSiteStream = 0x53000000;
 // Site name that stands for the host on which a process runs.
 constexpr std::string_view kHostAsSite = "host";
 
-// Tensors of at least this many bytes go in hops. Far links gain most, since the additional hops
-// cost little against them.
+// Tensors of at least this many bytes go in hops, inside sites and between them. The limit is lower
+// if links between sites are far (long or slow), since additional hops cost little against them.
 constexpr std::size_t kLeastBytesFar = std::size_t{16} << 10;
 constexpr std::size_t kLeastBytesNear = std::size_t{256} << 10;
 
 // Bytes of a piece of a tensor. One piece is in one hop while the piece before it is in the next.
-// With a far link pieces are long: each call across takes a round trip, and the hops inside are
-// short.
+// With a far link pieces are long: each piece costs a round trip between sites, and the hops inside
+// sites are too short to be worth hiding.
 constexpr std::size_t kPieceBytesFar = std::size_t{64} << 20;
 constexpr std::size_t kPieceBytesNear = std::size_t{4} << 20;
 
@@ -152,8 +152,8 @@ void SiteRoute::end_rest(const Call& call) {
 
 // Called when a call's stand-in is over. A failed stand-in means that ranks' calls differ, or that
 // the call failed at a peer. If the call has failed here, too, the stand-in's error explains more:
-// it names the rank that has not begun the call. A leg's error may name a rank that only waits for
-// that rank.
+// it names the rank that has not begun the call. A leg's error may name a rank that itself only
+// waits for the rank that has not begun.
 void SiteRoute::on_stand_in_done(const std::shared_ptr<Call>& call) {
   const Status& status = call->stand_in->request.status;
   {
@@ -169,10 +169,10 @@ void SiteRoute::on_stand_in_done(const std::shared_ptr<Call>& call) {
   advance();
 }
 
-// Returns the legs that may begin now. On each tier they begin in the order of their calls, but
-// lossy and failed calls pass earlier calls. A lossy call's deadline comes whatever other calls do,
-// and the caller of a failed call waits for its legs. The places of the legs that were passed are
-// held.
+// Returns the legs that may begin now. On each tier (one of the three communicators), legs begin in
+// the order of their calls, but lossy and failed calls pass earlier calls. A lossy call's deadline
+// comes whatever other calls do, and the caller of a failed call waits for its legs. The tier holds
+// the places of the legs that were passed.
 std::vector<SiteRoute::Starting> SiteRoute::take_startable(Instant now) {
   std::vector<Starting> starting;
   for (int t = 0; t < collective::kTiers; ++t) {

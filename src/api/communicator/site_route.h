@@ -21,9 +21,9 @@ Result<std::uint64_t> site_of(const Options& options);
 
 class SiteRoute final : public Route, public std::enable_shared_from_this<SiteRoute> {
  public:
-  // All ranks must make one, or none. `parent` must outlive this object. `far`: links between the
-  // sites are long or slow. All ranks must give the same `far`, because it decides which calls go
-  // by sites.
+  // All ranks must make a SiteRoute, or none. `parent` must outlive this object. `far`: links
+  // between the sites are long or slow. All ranks must give the same `far`, because it decides
+  // which calls go by sites.
   SiteRoute(const collective::SiteMap& sites, Channels& parent, const Options& options, bool far);
 
   // Takes large calls only: a small one loses more by additional hops than it gains by fewer bytes
@@ -35,8 +35,8 @@ class SiteRoute final : public Route, public std::enable_shared_from_this<SiteRo
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec,
                                    Channel::Place place) override;
   void abort(const char* how) override;
-  // Leaves the three communicators at once, without `closing`. After that the calls that remain end
-  // their stand-ins, for which the parent's datagrams must still be there.
+  // Leaves the three communicators at once, and adds nothing to `closing`. After that the calls
+  // that remain end their stand-ins, for which the parent's datagrams must still be there.
   void close(std::vector<std::function<void()>>& closing) override;
   // Adds the counters of the three communicators. Names begin with "reduce_", "across_" and
   // "spread_".

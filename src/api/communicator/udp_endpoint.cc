@@ -27,7 +27,7 @@ Registry& registry() {
   return of_process->get();
 }
 
-// Key made of the options that must agree if two groups share a socket.
+// Returns a key of the registry, made of the options that must agree if two groups share a socket.
 std::string key_of(const Options& options, const asio::ip::address& address,
                    const keys::Secrets* secrets) {
   std::string held;
@@ -43,8 +43,9 @@ std::string key_of(const Options& options, const asio::ip::address& address,
          (may_share_memory(options) ? "memory" : "") + held;
 }
 
-// Name of a group, the same for all its ranks in this process. It leaves out the store and the
-// rendezvous, because the ranks may have different stores and spellings.
+// Returns the name of a group, the same for all its ranks in this process. It leaves out the store
+// and the rendezvous' address, because the ranks may have different stores, or spell the address
+// differently.
 std::string name_of(const Options& options) {
   return std::to_string(options.restart_count) + " " + options.communicator_name;
 }

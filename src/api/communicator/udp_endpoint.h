@@ -68,17 +68,17 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
   Status move_to(const Options& options, const asio::ip::address& address);
 
   // Call it when a group has chosen a congestion control that this endpoint was opened without.
-  // From now on the endpoint paces all groups of the process, also earlier ones: they share the
-  // link.
+  // From now on the endpoint paces all groups of the process, also earlier ones, because all of
+  // them share the link.
   void pace(const Options& options);
 
   // Returns lane 1 or up of this endpoint, which is opened at the first call. All groups on the
   // endpoint share the lane, because a pair of processes has one key for each lane.
   Result<std::shared_ptr<UdpEndpoint>> lane(const Options& options, int lane);
 
-  // Returns the slots of a group's ranks. Processes that other groups have met keep their slots,
-  // and with a secret their addresses and keys, too: the author of this group's table may be no
-  // member of those groups.
+  // Returns the slots of a group's ranks. A process that another group has met keeps its slot. With
+  // a secret it keeps its address and keys, too, because the rank that wrote this group's table may
+  // be no member of the other group.
   Result<std::vector<Rank>> meet(const rendezvous::Group& group, Rank self);
 
  private:

@@ -101,11 +101,11 @@ void AnySource::on_wake(Instant now) {
   drop_empty();
 }
 
-// Asks all ranks which messages they send. Datagrams that came before this rank was ready may be
-// lost, and then only the ranks' reports tell of their messages.
+// Asks all ranks which messages they send. Datagrams that came before this rank was ready may have
+// been lost. Then this rank learns of their messages only from the ranks' reports.
 void AnySource::ask(Instant now) {
-  // A message in the last datagrams of a rank that left is matched only after this check. So
-  // receives fail at the second check that finds all ranks gone.
+  // The last datagrams of a rank that left may hold a message that is matched only after this
+  // check. So receives fail only if the check before this one found all ranks gone, too.
   if (std::exchange(alone_, endpoint_.liveness().all_gone()) && alone_) {
     return end_all(now, [&](const Request& receive) {
       return alone(endpoint_.config().self, receive, endpoint_.liveness().first_death());
@@ -113,7 +113,7 @@ void AnySource::ask(Instant now) {
   }
   endpoint_.probe_all();
   tries_ = std::min(tries_ + 1, 6u);
-  // If all other ranks have left, slowest_timeout() is 0, so a tick is the minimum.
+  // If all other ranks have left, slowest_timeout() is 0. The pauses then grow from one tick.
   const Duration timeout =
       std::max<Duration>(endpoint_.state().slowest_timeout(), Duration(limits::kTickNs));
   const Duration pause = std::min<Duration>(timeout * (1 << tries_), Duration(limits::kBackOffNs));

@@ -26,7 +26,8 @@ class AnySource {
   void push(Instant now, Request& receive);
   bool empty() const { return queues_.empty(); }
 
-  // Calls post(receive) for each receive that is the first of this tag and has a known sender.
+  // Calls post(receive) for each receive of this tag that is first in the queue and has a known
+  // sender.
   using Post = std::function<void(Request& receive)>;
   void match(std::uint32_t tag, const Post& post);
   // Fails the receives whose deadline has come, or all receives if no other rank is left. Also asks

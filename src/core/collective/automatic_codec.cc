@@ -36,8 +36,8 @@ void AutomaticCodec::on_start(const Request& request) {
   }
 }
 
-// Moves this rank's statistics into the exchange. Adds to the sums there, because an earlier
-// attempt to start the exchange may have moved some before it found no room.
+// Moves this rank's statistics into the exchange. Adds to the sums there: an earlier attempt to
+// start the exchange may have moved statistics before it failed for lack of room.
 void AutomaticCodec::hand_over(Exchange& exchange) {
   auto next = exchange.sums.begin();
   for (const double sum : fit_.sums()) *next++ += sum;

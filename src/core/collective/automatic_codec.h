@@ -29,8 +29,8 @@ class AutomaticCodec {
   bool exchange_due(std::uint64_t number) const { return number != 0 && number % kPeriod == 0; }
   Request& exchange(std::uint64_t number, const CollectiveOptions& options);
   bool is_exchange(const Request& request) const;
-  // Call it when any request is about to start. An exchange takes in the statistics only now,
-  // because it may have waited long since it was submitted.
+  // Call it when any request is about to start. If the request is an exchange, it takes in the
+  // statistics only now, so that it has those that were gathered while it was queued.
   void on_start(const Request& request);
 
   // Returns true if choose() knows the codec for this reduction: all exchanges that precede it by
@@ -54,7 +54,8 @@ class AutomaticCodec {
   // weight, so a longer shard has more weight in the sums of all ranks.
   struct NoiseSums {
     double gradient_mean_square = 0.0;
-    // Mean square of the contributions, times the share of encoding noise that the result keeps.
+    // Mean square of the contributions, times NoiseEstimate::encoded_share: the factor with which
+    // the encoding noise of one contribution enters the result.
     double encoded_mean_square = 0.0;
     double loss_variance = 0.0;
     double elements = 0.0;

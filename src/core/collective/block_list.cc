@@ -10,7 +10,8 @@
 namespace leeway::collective {
 namespace {
 
-// Returns a + b, or the largest number if the sum does not fit. No buffer is that long.
+// Returns a + b, or the largest number if the sum does not fit. No buffer is that long, so fault()
+// then finds the block too long.
 std::size_t sum_or_most(std::size_t a, std::size_t b) {
   constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
   return a > kMost - b ? kMost : a + b;

@@ -26,7 +26,8 @@ class BlockList {
   // Elements of all blocks together.
   std::size_t total() const;
   std::size_t longest() const;
-  // Digest of the blocks' lengths, whatever their places. Never 0 or wire::kUnevenPairs.
+  // Digest of the blocks' lengths, whatever their places. Never 0 or wire::kUnevenPairs, which have
+  // another meaning in an operation's tag.
   std::uint32_t digest() const;
 
   // Checks that there is one block for each of `ranks` ranks, and that the blocks lie in a buffer

@@ -17,7 +17,8 @@ class ContributionCounts {
     contributors_.histogram.assign(ranks + 1, 0);
   }
 
-  // Counts a reduced packet of `elements` elements. `block` has the number of its contributors.
+  // Counts a reduced packet of `elements` elements. `block` says how many ranks contributed to it,
+  // and whether it is untouched, which means that no contribution was used.
   void on_reduced(const estimate::BlockScales& block, std::size_t elements) {
     if (block.untouched) untouched_ += elements;
     ++contributors_.histogram[block.contributors];

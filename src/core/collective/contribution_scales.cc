@@ -19,8 +19,8 @@ void ContributionScales::begin(const OperationPlan& plan, const estimate::LinkHi
   for_complete_ = nobody_has_units_ = false;
   mask_.assign((plan.size + 63) / 64, 0);
   scales_.assign(plan.size, 1.0f);
-  // Delivery rates make up for lost packets under best effort only. The other delivery classes
-  // repair losses.
+  // Delivery rates of earlier operations make up for lost packets under best effort only. The other
+  // delivery classes repair losses.
   if (!plan.reduction.one_pass) return;
   for (Rank rank = 0; rank < plan.size; ++rank) {
     tallies_[rank].prior_rate = history.delivery_rate(rank);

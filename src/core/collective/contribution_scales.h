@@ -24,8 +24,7 @@ class ContributionScales {
              std::uint32_t packets);
 
   void on_weight(Rank from, float weight) { weights_[from] = weight; }
-  // Returns the sum of the units of work of this rank and of all ranks whose contribution was
-  // heard.
+  // Returns the sum of the units of work of this rank and of all ranks whose weight has arrived.
   double units() const;
 
   // Takes each sender's packet count and weight from its ledger (`flows`), as build() needs them.
@@ -35,15 +34,16 @@ class ContributionScales {
   void uncount(Rank rank, PacketIndex index);
   // Prepares partial() for the present counts and weights.
   void build();
-  // Returns true if build() found scales that depend on delivery rates of earlier operations. Then
-  // even complete packets must be scaled by partial().
+  // Returns true if build() found scales that depend on delivery rates of earlier operations. Such
+  // scales apply to complete packets, too, so these must be scaled by partial().
   bool estimated_rates() const { return scale_plan_.estimated_rates(); }
   // Returns true if contributions of the rank are used at all. An average ignores a rank that has
   // no units of work.
   bool uses(Rank rank) const {
     return plan_->reduction.op != ReduceOp::avg || tallies_[rank].weight != 0.0;
   }
-  // Returns true if the contribution arrived and uncount() was not called for it.
+  // Returns true if the contribution arrived, or is this rank's own, and uncount() was not called
+  // for it.
   bool has(Rank rank, PacketIndex index, std::span<const protocol::ReceiveFlow> flows) const;
 
   // Finds the scales of a packet that has all contributions. They are the same for all such

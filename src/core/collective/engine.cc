@@ -37,15 +37,16 @@ void Engine::submit(Instant now, Request& request, bool may_start) {
   enqueue(now, request, may_start);
 }
 
-// Ends a request that failed its checks. A refused collective still takes its place, and peers are
-// told. Otherwise this rank would stay one call ahead of its peers for ever.
+// Ends a request that failed its checks. A refused collective still takes its place in the order,
+// and peers are told of the error. Otherwise this rank would stay one call ahead of its peers for
+// ever.
 void Engine::refuse(Instant now, Request& request, const Status& why, bool may_start) {
   if (!is_collective(request.spec.kind)) return request.finish(why, now);
   request.spec.forfeit = std::make_shared<const Status>(why);
   enqueue(now, request, may_start);
 }
 
-// Checks all messages before any of them begins.
+// Checks all messages of an exchange before any of them begins.
 void Engine::submit_group(Instant now, Request& request, bool may_start) {
   request.group = std::make_shared<MessageGroup>(request.spec);
   MessageGroup& group = *request.group;
@@ -112,7 +113,8 @@ void Engine::end_overdue(Instant now) {
 }
 
 // Puts the request in place of its stand-in. Returns false if there is no stand-in. A stand-in has
-// no memory, so the request may replace it while memory of finished operations is still being read.
+// no memory, so the request may replace it while the transport still reads memory of finished
+// operations.
 bool Engine::take_over(Instant now, Request& request) {
   if (!request.place) return false;
   for (Request*& queued : queued_) {
@@ -167,7 +169,7 @@ bool Engine::start(Instant now, Request& request) {
   automatic_.on_start(request);
   if (!begin(now, request, number)) return false;
   // AutomaticCodec's exchange has a round number of its own, but shares the place of the call after
-  // it. So from here on, rounds are numbered higher by one than places.
+  // it. So each exchange puts later round numbers ahead of places by one more.
   if (number && automatic_.is_exchange(request)) ++*unplaced_;
   payloads_open_ += request.payload != nullptr;
   return true;
@@ -175,7 +177,7 @@ bool Engine::start(Instant now, Request& request) {
 
 bool Engine::begin(Instant now, Request& request, std::optional<std::uint32_t> number) {
   // The first free operation is reused, because its memory is the most likely to be in the cache.
-  // So there are never more objects than there were operations open at one time.
+  // So there are never more objects than operations were open at one time.
   for (auto& operation : operations_) {
     if (operation->free()) return operation->begin(now, request, number);
   }

@@ -26,11 +26,11 @@ class Engine {
 
   // Checks the request and starts it. `request` must stay valid until it is done. A collective
   // waits in a queue while limits::kOpenCollectivesMax collectives are open; messages (send/recv)
-  // do not wait. A request that fails its checks sends no element: a message is then done at once;
-  // a collective takes its place in the order, fails there, and peers are told. If a stand-in holds
-  // the request's place, the request replaces it without waiting. While memory of finished
-  // operations is still being read, the caller must pass may_start = false, here and to on_wake();
-  // requests are then queued.
+  // do not wait. A request that fails its checks sends no element. If it is a message, it is done
+  // at once. If it is a collective, it takes its place in the order and fails there, and peers are
+  // told. If a stand-in holds the request's place, the request replaces it without waiting. While
+  // the transport still reads memory of finished operations, the caller must pass may_start =
+  // false, here and to on_wake(); requests are then queued.
   void submit(Instant now, Request& request, bool may_start = true);
 
   // on_datagram(), on_wake() and poll_train(): as in protocol/endpoint.h.
@@ -50,7 +50,8 @@ class Engine {
     return payloads_open_ == 0 ? at : std::min(at, payloads_at());
   }
 
-  // Returns true if a request waits to start, also a receive whose sender is now known.
+  // Returns true if a request waits to start, or if a receive from any rank waits whose sender is
+  // now known.
   bool waits() const {
     const bool matched = !any_source_.empty() && endpoint_.tags().heard();
     return !queued_.empty() || !queued_messages_.empty() || matched;
@@ -104,9 +105,9 @@ class Engine {
   AnySource any_source_;
   std::vector<std::uint32_t> tags_heard_;  // used again, so that no memory is allocated
   std::uint64_t next_sequence_ = 0;
-  // Number of the round of a collective with place 0. This is the number of collectives that were
-  // opened before the first collective with a place, plus the number of AutomaticCodec's exchanges
-  // since then.
+  // Round number of the collective whose Request::place is 0. This is the number of collectives
+  // that were opened before the first collective with a place, plus the number of AutomaticCodec's
+  // exchanges since then.
   std::optional<std::uint32_t> unplaced_;
   std::size_t payloads_open_ = 0;  // operations whose elements are encoded elsewhere
 };

@@ -15,16 +15,19 @@ namespace leeway::collective {
 namespace {
 
 // How a lossy call's time is divided among its hops. The first hop must end within the first
-// quarter. If a third hop follows, the hop across must end before the last quarter. Within an
-// all_reduce across, the spread half gets the second half of that hop's time.
+// quarter. If a third hop follows, the second one (between sites) must end before the last quarter.
+// If the hop between sites is an all_reduce, its spread half gets the second half of the hop's
+// time.
 constexpr int kReduceEnds = 4;    // a quarter
 constexpr int kSpreadBegins = 4;  // a quarter is left
 
-// A piece's length divided by the ranks of a site is a multiple of this many elements.
+// Each rank of a site reduces an equal part of a piece, whose length is a multiple of this many
+// elements.
 constexpr std::size_t kPieceGrain = 1024;
 
-// How many numbers each call reserves in a tier, one for each leg. A reduce_scatter has a leg for
-// each site, and an all_reduce a leg for each piece. One more leg is for a tally.
+// Places (Request::place) that each call reserves in the communicator of each tier, one for each
+// leg. A reduce_scatter has a leg for each site, and an all_reduce a leg for each piece. One more
+// place is for the leg of add_tally().
 constexpr std::uint64_t kLegsMax = 256;
 constexpr std::size_t kPiecesMax = kLegsMax - 1;
 
@@ -173,8 +176,8 @@ void HierarchicalCall::plan_piece(std::size_t piece) {
   add(Tier::spread, piece, std::move(spread));
 }
 
-// Adds a leg in which the ranks of a site exchange tallies, because each rank knows only what its
-// own hop across lacks.
+// Adds a leg in which the ranks of a site exchange tallies of the elements that they lack. Each
+// rank knows only what its own hop across did not bring.
 void HierarchicalCall::add_tally() {
   tallies_.resize(kTallies * per_site());
   brought_.assign(per_site(), true);
@@ -285,9 +288,10 @@ Duration HierarchicalCall::time_left(Tier tier, Instant now) const {
   return std::max<Duration>(submitted_ + whole - now, Duration(1));
 }
 
-// Multiplies a site's mean by its units of work, because averages expect sums over units. `units_`
-// has units divided by the number of ranks in a site. Without weights they are all 1, and nothing
-// is multiplied.
+// Prepares the hop across of an average. A contribution to an average must be a sum over its units
+// of work, but the hop inside the site gave a mean. So the mean is multiplied by the site's units,
+// which `units_` has divided by the number of ranks in a site. Without weights all `units_` are 1,
+// and nothing is multiplied.
 void HierarchicalCall::weigh(Leg& leg) {
   if (spec_.options.op != ReduceOp::avg || spec_.input.dtype != DataType::f32) return;
   if (std::all_of(units_.begin(), units_.end(), [](double units) { return units == 1.0; })) return;
@@ -356,8 +360,8 @@ void HierarchicalCall::merge(const Leg& leg, const Request& request, Instant now
   report_.times.total = now - submitted_;
 }
 
-// Takes over the estimates of the hop across. Only one leg has estimates, because a call of several
-// pieces is exact.
+// Takes over the report of a leg across. Estimates are set and not added up, because only a call
+// with one such leg has any: calls of several pieces are exact.
 void HierarchicalCall::merge_across(const Request& request) {
   const CollectiveReport& part = request.report;
   tally_here_[kMissing] = static_cast<double>(part.elements_missing);
@@ -419,8 +423,8 @@ void HierarchicalCall::finish(Request& outcome, Instant now) const {
 }
 
 // Adds the elements that the ranks of this site did not get in their hops across. If a rank's tally
-// did not come, nobody knows what its part lacks. Then the whole part counts as missing, unless
-// none of it came: merge() has counted such a part.
+// did not come, nobody knows what that rank's part of the result lacks, and the whole part counts
+// as missing. If nothing of the part came either, merge() has counted it already.
 void HierarchicalCall::add_tallies(CollectiveReport& report) const {
   const auto parts = schedule::ShardMap::even(spec_.input.count, sites_.ranks_per_site());
   for (Rank place = 0; place < per_site(); ++place) {

@@ -25,8 +25,8 @@
 namespace leeway::collective {
 
 // The communicators that carry the hops. `reduce` and `spread` have the ranks of one site; `across`
-// has counterparts. On each of them all ranks begin operations in the same order. The order between
-// different communicators does not matter.
+// has counterparts, one rank of each site. On each communicator all ranks begin operations in the
+// same order. The order between different communicators does not matter.
 enum class Tier : std::uint8_t { reduce = 0, across, spread };
 inline constexpr int kTiers = 3;
 
@@ -71,7 +71,8 @@ class HierarchicalCall {
   }
   // Tells the call that the leg is over, and that nothing reads the leg's memory any more.
   void on_done(const Leg& leg, const Request& request, Instant now);
-  // Fails the call. Legs that have not begun then take their numbers, and send nothing.
+  // Fails the call. Legs that have not begun then take their places in the order of their
+  // communicators, but send nothing.
   void fail(const Status& status, const protocol::Blame& blame = {});
   // Replaces the failure of a call that has failed by a more informative one.
   void explain(const Status& status) { failure_ = status; }
@@ -83,7 +84,8 @@ class HierarchicalCall {
   void finish(Request& outcome, Instant now) const;
 
  private:
-  // A part of an all_reduce's tensor. Other operations have one piece.
+  // A part of an all_reduce's tensor that goes through all hops by itself. Other operations have
+  // one piece.
   struct Piece {
     std::size_t offset = 0;  // elements
     std::size_t count = 0;

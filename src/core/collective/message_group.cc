@@ -89,8 +89,8 @@ void MessageGroup::begin(Instant now, Request& outcome) {
 
 void MessageGroup::on_done(const Request& message, Instant now) {
   const StatusCode code = message.status.code();
-  // A message that timed out before the group's own deadline failed by its peer's deadline, so it
-  // counts as a failure.
+  // If a message timed out before the group's own deadline, its peer's deadline had passed, which
+  // counts as a failure. Messages that the group's own deadline ends are left to overdue().
   const bool overdue = code == StatusCode::kDeadlineExceeded && now >= deadline_of(message);
   if (failure_.ok() && code != StatusCode::kOk && !overdue) {
     const auto place = static_cast<std::size_t>(&message - messages_.data());

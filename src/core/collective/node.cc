@@ -74,7 +74,8 @@ void Node::on_datagram(Instant now, Rank slot, ByteSpan datagram, Ecn ecn) {
     member->engine_.on_datagram(now, from, datagram);
     if (path.reported().largest_sequence != reported) pacing_.on_report(now, slot);
   }
-  // A refused datagram is not counted as received, and neither is its ECN mark.
+  // If the member refused the datagram, the path did not count it as received. Its ECN mark is not
+  // counted either.
   if (ecn != Ecn::none && path.received() != received) path.note_mark(ecn);
   sizes_.look(slot);
   touch(*member);
@@ -143,8 +144,8 @@ void Node::on_stranger(Instant now, Rank slot, std::uint32_t epoch, ByteSpan dat
 }
 
 // Answers a probe for a communicator that this process has not joined yet. The answer says that
-// this process is alive (WIRE 6.9). This process cannot check that it has the rank that the probe
-// names, so the prober checks that.
+// this process is alive (WIRE 6.9). Only the prober can check that this process has the rank that
+// the probe names.
 void Node::answer_probe(const wire::Prefix& probe, Rank slot) {
   if (!paths_.has(slot) || probe.destination == kEveryRank) return;
   const auto type =

@@ -75,20 +75,21 @@ class Node {
   void on_relay_share(Instant now, Rank relay, std::uint64_t bytes_per_second) {
     relayed_.on_share(now, relay, bytes_per_second);
   }
-  // Charges `bytes` bytes that this process forwarded for other processes to its own pace. Members
-  // that are leaving stay for longer, so that the process goes on forwarding.
+  // Call it when this process, as a relay, has forwarded `bytes` bytes for other processes. Charges
+  // the bytes to its own pace. Members that are leaving then stay for longer, so that the process
+  // goes on forwarding.
   void note_forwarded(Instant now, std::uint64_t bytes);
   // Tells peers how many of their datagrams this process's socket dropped, so that they send
   // shorter bursts (congestion/receive_room.h). `drops`: the socket's drops so far. `socket_bytes`:
-  // size of its buffer. Call it while datagrams arrive, when wants_host_drops() is true; without
-  // pacing it never is.
+  // size of its buffer. Call it while datagrams arrive, whenever wants_host_drops() is true.
+  // Without pacing wants_host_drops() is always false.
   bool wants_host_drops(Instant now) const { return pacing_.wants_host_drops(now); }
   void on_host_drops(Instant now, std::uint64_t drops, std::size_t socket_bytes) {
     pacing_.on_host_drops(now, drops, socket_bytes);
   }
-  // Call it at next_wake(), and after touch(). `released`: how many of the trains handed out so far
-  // are no longer read. A member with a later train starts no operation, because its memory is in
-  // use.
+  // Call it at next_wake(), and after touch(). `released`: number of the last train up to which the
+  // transport no longer reads any. A member that sent a later train starts no operation, because
+  // the transport still reads its memory.
   void on_wake(Instant now, std::uint64_t released = UINT64_MAX);
   // Writes the next train of some member, addressed to a slot. Members are served in rotation.
   bool poll_train(Instant now, protocol::TrainBuffer& out);

@@ -1,6 +1,6 @@
 // Measures how much noise a reduction adds to a gradient, on some of its packets: mean squares of
-// the result, of this rank's contribution, and of encoding errors. All values are per unit of work;
-// the caller's `factor` scales the elements to that.
+// the result, of this rank's contribution, and of encoding errors. All are of values per unit of
+// work; the caller's `factor` turns elements into such values.
 #pragma once
 
 #include <cstdint>
@@ -31,10 +31,10 @@ class NoiseMeter {
   }
 
   // Returns true if packet `index` of a shard of `packets` packets is measured. In a shard of fewer
-  // than 8 packets all are measured, in a longer shard every 4th, 8th or 32nd packet. A longer
-  // shard has at least two measured packets, because a packet to which no other rank contributed
-  // says nothing. For long shards, measuring every 8th packet instead of every 32nd cost 4 % of the
-  // time of a 16 MiB nvfp4 all_reduce of 4 ranks.
+  // than 8 packets all are measured, in a longer shard every 4th, 8th or 32nd packet. At least two
+  // packets of a longer shard are measured: a single one might be a packet to which no other rank
+  // contributed, which shows no noise. For long shards, measuring every 8th packet instead of every
+  // 32nd cost 4 % of the time of a 16 MiB nvfp4 all_reduce of 4 ranks.
   bool samples(std::uint32_t index, std::uint32_t packets) const {
     const std::uint32_t stride = packets < 8 ? 1 : packets < 16 ? 4 : packets < 64 ? 8 : 32;
     return (index + turn_) % stride == 0;
@@ -54,7 +54,7 @@ class NoiseMeter {
   void add_own(std::span<const float> contribution, double factor) {
     contribution_.add(contribution, factor);
   }
-  // Adds the distance of this rank's contribution from a guess of the result.
+  // Adds the distance of this rank's contribution from `control`, the caller's guess of the result.
   void add_control(std::span<const float> contribution, double factor,
                    std::span<const float> control, double control_factor);
   // Adds the encoding error: the difference between `values` and what receivers will decode.

@@ -78,7 +78,7 @@ bool Operation::begin(Instant now, Request& request, std::optional<std::uint32_t
     return true;
   }
   if (exchanges()) ask_at_ = now;
-  // Without units of work, the input is not a gradient, so the codec must not be chosen by it.
+  // An input without units of work is no gradient, so it must not influence the choice of codec.
   const OperationSpec& spec = request.spec;
   if (request.automatic_number && spec.options.weight > 0.0) {
     automatic_.observe({static_cast<const float*>(spec.input.data), spec.input.count});
@@ -168,8 +168,8 @@ void Operation::on_settled(FlowKind kind, Instant now) {
 
 void Operation::learn_from_links() {
   const auto& flows = round_->phase(FlowKind::reduce).receive;
-  // Short exact flows on paced ranks are sent in several copies (WIRE 2.12), so the number of
-  // packets that came says little about the link.
+  // Short exact flows on paced ranks are sent in several copies (WIRE 2.12), of which one is
+  // enough. So the number of packets that came says little about the link's delivery rate.
   const bool copied = endpoint_.config().paced &&
                       plan_.round.phase(FlowKind::reduce).delivery == Delivery::Kind::exact;
   for (Rank peer = 0; peer < flows.size(); ++peer) {
@@ -228,8 +228,8 @@ void Operation::on_done(const Status& status, Instant now) {
 }
 
 // Returns text such as ", most of them from rank 2, which is gone". It is empty if equally many
-// packets are missing from more than four ranks. A rank that has left may be the reason why packets
-// of other ranks are missing, so such ranks are named first.
+// packets are missing from more than four ranks. Ranks that have left are named before all others,
+// because packets of other ranks may be missing on their account.
 std::string Operation::missing_of() const {
   const auto& flows = round_->phase(FlowKind::spread).receive;
   std::vector<Rank> ranks;
@@ -324,8 +324,8 @@ void Operation::ask_payload(Instant now) {
                             payload_.awaited().c_str()));
 }
 
-// Returns the sink's deadline. The sink may get the last packets at the call's deadline, so it has
-// the same time once more.
+// Returns when the payload sink must be done. The sink may get the last packets only at the call's
+// deadline. So it has the call's whole time once more, from when they were handed over.
 Instant Operation::payload_deadline() const {
   const Instant deadline = plan_.round.deadline;
   if (deadline == Instant::infinite_future() || payload_.all_used()) return deadline;
@@ -352,8 +352,8 @@ void Operation::report_noise() {
     arrived += flow.arrived_count;
   }
   const CollectiveOptions& options = request_->spec.options;
-  // If nothing came from other ranks, their contributions are unknown: the control variate and this
-  // rank's own contribution say nothing about them.
+  // If nothing came from other ranks, nothing is known of their contributions. Neither the control
+  // variate nor this rank's own contribution tells what they are.
   if (options.estimator == Estimator::augmented && arrived == 0 && packets > 0) return;
   const double loss =
       packets == 0 ? 0.0 : 1.0 - static_cast<double>(arrived) / static_cast<double>(packets);

@@ -19,9 +19,9 @@ using protocol::FlowKind;
 // confirmed. A copy of 64 KiB takes a few microseconds; a round trip takes tens.
 constexpr std::size_t kCopyBytesMax = std::size_t{64} * 1024;
 
-// Limit in place of kCopyBytesMax if owners may ask again for a whole flow. Waiting for their
-// confirmation costs half a round trip, and time-outs if reports are lost. A copy of 512 KiB takes
-// 40 us.
+// Limit in place of kCopyBytesMax if owners may ask again for a whole flow. Without a copy the
+// caller waits for the owners' confirmation. That costs half a round trip, and time-outs if reports
+// are lost. A copy of 512 KiB takes 40 us.
 constexpr std::size_t kFetchedBytesMax = std::size_t{512} * 1024;
 
 // Stream of the keyed hash for messages (base/philox.h).
@@ -59,8 +59,8 @@ bool is_small(const OperationSpec& spec) {
          std::max(spec.input.bytes(), spec.output.bytes()) <= kCopyBytesMax;
 }
 
-// Returns true for estimators that divide by the share of a sender's packets that arrived. With
-// these the share must not be 0.
+// Returns true for estimators that divide by the share of a sender's packets that arrived. For them
+// at least one packet of each sender must arrive.
 bool needs_every_link(Estimator estimator) {
   return estimator == Estimator::horvitz_thompson || estimator == Estimator::augmented;
 }
@@ -72,9 +72,10 @@ std::uint32_t longest_contribution(const OperationPlan& plan) {
   return longest;
 }
 
-// Returns true if owners ask again for a contribution of which no packet arrived. Its sender keeps
-// the payload: in an all_reduce until the result has come, else in a copy or until owners confirm.
-// Outside all_reduce only short flows are asked for, since a long flow is hardly ever lost whole.
+// Returns true if owners ask again for a contribution of which no packet arrived. The
+// contribution's sender keeps the payload for that: in an all_reduce until the result has come,
+// else in a copy or until owners confirm. Outside all_reduce only short flows are asked for, since
+// a long flow is hardly ever lost whole.
 bool fetches_empty(const OperationPlan& plan) {
   const ReductionPlan& reduction = plan.reduction;
   if (!reduction.one_pass || !needs_every_link(reduction.estimator)) return false;
@@ -82,15 +83,16 @@ bool fetches_empty(const OperationPlan& plan) {
          longest_contribution(plan) < estimate::kShortFlowPackets;
 }
 
-// Returns true if the reduce half keeps a copy of the input. An all_reduce needs none: its caller
-// waits for the result anyway.
+// Returns true if the reduce half keeps a copy of the input, so that the caller may overwrite the
+// input before owners confirm. An all_reduce needs no copy, because its caller waits for the result
+// anyway.
 bool copies_input(const OperationSpec& spec, bool fetches_empty) {
   if (spec.kind == OperationKind::all_reduce || !spec.options.residual.empty()) return false;
   return is_small(spec) || (fetches_empty && spec.input.bytes() <= kFetchedBytesMax);
 }
 
-// Returns true if noise is measured. It is for float32 sums and averages, if packets may be lost or
-// values are encoded.
+// Returns true if noise is measured. Float32 sums and averages that the library itself computes are
+// measured if packets may be lost or values are encoded.
 bool measures_noise(const OperationSpec& spec) {
   if (!has_reduce_half(spec.kind) || spec.input.dtype != DataType::f32) return false;
   if (!spec.contents || spec.elsewhere()) return false;
@@ -116,7 +118,8 @@ std::uint32_t message_step(const protocol::Endpoint& endpoint, const OperationSp
       keyed_hash(seed, number, kMessageStream, sends ? self : spec.peer, sends ? spec.peer : self));
 }
 
-// Returns true if the spread half has a delivery class of its own.
+// Returns true if the spread half's delivery class is CollectiveOptions::spread, and not that of
+// the whole call.
 bool has_own_spread(const OperationSpec& spec) {
   return spec.kind == OperationKind::all_reduce || spec.lenient;
 }
@@ -124,7 +127,8 @@ bool has_own_spread(const OperationSpec& spec) {
 // Returns the codec that the operation's tag names. A codec that does not change elements of this
 // type counts as native.
 CodecOptions told_codec(const CodecOptions& options, DataType dtype) {
-  // Only a stand-in still has this codec here. The tag of the call itself names the chosen codec.
+  // Only a stand-in still has Codec::automatic here. The tag of the call itself names the codec
+  // that was chosen.
   if (options.codec == Codec::automatic) return {};
   return codec::format_of(options, dtype).identity() ? CodecOptions() : options;
 }
@@ -182,12 +186,13 @@ schedule::ShardMap uneven_shards_of(const OperationSpec& spec, OperationPlan& pl
   return schedule::ShardMap::uneven(spec.input.count, plan.uneven_shards, plan.uneven_positions);
 }
 
-// Returns the least number of elements in an all_reduce's shard, unless the tensor is shorter. It
-// is what one datagram carries, in the half whose datagrams carry more elements. Each owner costs 2
-// (N - 1) messages, so shorter shards would take longer. With this rule, 4 KiB over UDP take 0.53,
-// 0.55 and 0.55 of the time without it, at 4, 8 and 16 ranks (docs/measurements/collective.md).
-// Longer shards would cost fewer messages still. But a whole shard leaves by one uplink, which
-// takes longer than a round trip if the link is slow.
+// Returns the least number of elements in a shard of an all_reduce; only a shorter tensor has a
+// shorter shard. It is what one datagram carries, in the half whose datagrams carry more elements.
+// Each owner costs 2 (N - 1) messages among N ranks. So shorter shards, which have more owners,
+// would take longer. With this rule, 4 KiB over UDP take 0.53, 0.55 and 0.55 of the time without
+// it, at 4, 8 and 16 ranks (docs/measurements/collective.md). Longer shards would cost fewer
+// messages still. But a whole shard leaves by one uplink, which takes longer than a round trip if
+// the link is slow.
 std::size_t fitting_shard(const OperationSpec& spec, const OperationPlan& plan) {
   std::size_t elements = 1;
   for (const CodecOptions& codec : {spec.options.codec, spread_codec_of(spec)}) {
@@ -212,8 +217,8 @@ schedule::ShardMap shards_of(const OperationSpec& spec, std::uint32_t number, Op
   }
 }
 
-// Decides which payloads get a checksum. A message's plan numbers the receiver 0, so it gets no
-// `intact`, which is by rank.
+// Decides which payloads get a checksum. `intact` is by rank, but a message's plan gives its
+// receiver number 0. So a message gets no `intact`.
 void plan_sums(const OperationSpec& spec, const protocol::EndpointConfig& config,
                OperationPlan& plan) {
   plan.intact = {};
@@ -338,12 +343,13 @@ void plan_spread_phase(const OperationSpec& spec, const protocol::EndpointConfig
   phase.deadline = plan.round.deadline;
   phase.codec = point_to_point(spec.kind) ? plan.round.tag.codec : plan.round.tag.spread_codec;
   phase.repairable = phase.delivery != Delivery::Kind::best_effort || spec.ledger != nullptr;
-  // A long send is done only when its receiver confirms, even if we have a copy. So its sender
-  // hears of a receive that is too short.
+  // A long send is done only when its receiver confirms, even if we have a copy of the block. So
+  // the sender hears of a receive that is too short.
   phase.payload_retained =
       plan.spread.sends_own_copy() && (!point_to_point(spec.kind) || is_small(spec));
   phase.same_for_all = plan.spread.same_block && kind == FlowKind::spread;
-  // A block that is encoded for one receiver is not kept. Parity would need it encoded once more.
+  // A block that is encoded for one receiver is not kept in encoded form. It has no parity, because
+  // that would need a second encoding.
   const bool kept = plan.spread.format.identity() || plan.spread.same_block;
   phase.coded = kind == FlowKind::spread && kept && !plan.spread.elsewhere &&
                 spec.ledger == nullptr && may_be_coded(config, phase, longest_block(plan));
@@ -381,7 +387,7 @@ void plan_pairs(const OperationSpec& spec, OperationPlan& plan) {
 }
 
 // Returns the largest number of elements that one rank sends to another. If an all_reduce has few
-// owners, their shards are longer than assumed here, but far from the limit.
+// owners (ShardMap::few()), their shards are longer than assumed here, but far from the limit.
 std::size_t longest_flow(const OperationSpec& spec, int size) {
   switch (spec.kind) {
     case OperationKind::all_reduce:
@@ -474,7 +480,8 @@ Status check_flow_lengths(const OperationSpec& spec, const protocol::EndpointCon
   if (config.size == 1 || elements <= limits::kFlowPacketsMax) return Status();
   const std::size_t payload_bytes = config.datagram_bytes - wire::kDataHeaderBytes;
   for (CodecOptions codec : {spec.options.codec, spread_codec_of(spec)}) {
-    // fp32 has the fewest elements in a packet of all formats that `automatic` may choose.
+    // Of all formats that `automatic` may choose, fp32 has the fewest elements in a packet. So what
+    // fits with fp32 fits with any of them.
     if (codec.codec == Codec::automatic) codec = Codec::fp32;
     const std::size_t fitting =
         codec::format_of(codec, dtype_of(spec), purpose_of(spec)).elements_for(payload_bytes);

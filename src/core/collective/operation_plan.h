@@ -99,7 +99,7 @@ struct OperationPlan {
   bool sum_payloads = true;
   std::span<const std::uint8_t> intact;
   bool contents = true;  // OperationSpec::contents
-  // Both values key the random bits of codecs and estimators.
+  // `seed` and `step` key the random bits of codecs and estimators.
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
   NoiseMeter* meter = nullptr;  // null if nothing is measured

@@ -236,8 +236,9 @@ Status check_owner_weights(const OperationSpec& spec, int size) {
   if (!weights.empty() && weights.size() != static_cast<std::size_t>(size)) {
     return invalid(spec, "owner_weights must be one for each rank");
   }
-  // All ranks must set confirm_use, and a call with confirm_use is not cut into parts. So all ranks
-  // decide alike.
+  // Ranks must decide alike whether a call is cut into parts. The decision follows from
+  // confirm_use, which all ranks set. owner_weights may be set on some ranks only, so they need
+  // confirm_use.
   if (!weights.empty() && !spec.options.confirm_use && spec.parts == 0)
     return invalid(spec, "owner_weights need confirm_use, which all ranks set");
   if (!std::all_of(weights.begin(), weights.end(), is_weight)) {

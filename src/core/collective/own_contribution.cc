@@ -66,8 +66,9 @@ void OwnContribution::take_input() {
   }
 }
 
-// Returns true if the owner's part of the residual is added. With weight 0 the owner would ignore
-// that part, so it is left for a later call.
+// Returns true if the owner's part of the residual is added to our contribution. If the weight is
+// 0, the owner ignores our contribution to an average. That part of the residual is then left for a
+// later call.
 bool OwnContribution::pays_residual(Rank owner) const {
   if (half().residual.empty()) return false;
   return half().op != ReduceOp::avg || plan_->round.weight_for(owner) != 0.0;
@@ -134,8 +135,8 @@ protocol::Payload OwnContribution::payload(Rank owner, PacketIndex index, Packet
   return {out, plan_->sums_to(owner) ? crc32c(out) : 0};
 }
 
-// Writes the error of encoding `values` to the residual. A resent packet has the same bytes, so its
-// residual may be written twice.
+// Writes the error of encoding `values` to the residual. A packet that is sent again has the same
+// bytes, so the same error is written once more.
 void OwnContribution::keep_residual(std::span<const float> values, const codec::Place& place,
                                     ByteSpan encoded) {
   LEEWAY_ASSERT(input_ == copied_input_.data());  // with a residual, the input is our copy

@@ -27,7 +27,7 @@ class OwnContribution {
   // Returns a packet of our own shard, which is not encoded. Valid until the next call.
   ByteSpan to_self(PacketIndex index);
   // As to_self(). The values are copied if the result overwrites them and the sum may have to be
-  // formed again.
+  // formed again, without contributions that are not finite.
   ByteSpan kept_to_self(PacketIndex index);
   // Adds a packet of our own shard to the noise measurement.
   void measure(PacketIndex index);

@@ -1,5 +1,5 @@
-// Parity of one flow's packets, computed a few rows at a time, and kept for all receivers that get
-// the same block. Most of the cost is reading the packets.
+// Parity of one flow's packets. Most of its cost is reading the packets. So one reading computes
+// several rows (parities of one code), and all receivers that get the same block share them.
 #pragma once
 
 #include <array>

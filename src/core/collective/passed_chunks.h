@@ -43,8 +43,9 @@ class PassedChunks {
   }
 
  private:
-  // Returns how many chunks a sender has passed if its packet at this position arrived. Packets may
-  // have been overtaken by up to a chunk's length, so the sender is taken to be that much behind.
+  // Returns how many chunks a sender has passed if its packet at this position arrived. That packet
+  // may have overtaken earlier packets by up to a chunk's length. So the sender is taken to be a
+  // chunk's length behind it.
   std::uint32_t passed_by(PacketPosition position) const {
     const ChunkIndex first = grid_.chunk_of(start_);
     const std::uint32_t first_part =

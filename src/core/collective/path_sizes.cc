@@ -179,7 +179,8 @@ std::size_t PathSizes::least(const Member& member, bool measured) const {
     if (!path.settled()) return 0;
     least = std::min(least, path.bytes());
   }
-  // A path through a relay may carry less. Datagrams of this length then travel there in pieces.
+  // A path through a relay may carry less than kDatagramBytesMin. Longer datagrams then travel
+  // there in pieces.
   return std::max(least, limits::kDatagramBytesMin);
 }
 

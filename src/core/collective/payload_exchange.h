@@ -64,8 +64,8 @@ class PayloadExchange {
   void hand_over_reduced(ChunkIndex index);
   // Call it when a packet of another rank's block has landed.
   void note_spread(Rank owner, PacketIndex index);
-  // Hands the other ranks' incomplete chunks to the sink. Call it when no more of their packets
-  // will come.
+  // Hands incomplete chunks of the other ranks' blocks to the sink. Call it when no more packets of
+  // these blocks will come.
   void settle_spread();
 
   // ---- the end ----

@@ -141,9 +141,9 @@ void Reduction::on_reduced(PacketIndex index, const estimate::BlockScales& block
   progress_.reduce(index, reduced);
 }
 
-// Writes the sum of scale_i x_i, in rank order, to the result. A contribution of scale 0 is not
-// read. If contributions are not finite, sums again without them. Returns the scales that were
-// used: `block`, or those of the last sum.
+// Writes the sum of scale_i x_i over the contributions x_i, in rank order, to the result. A
+// contribution of scale 0 is not read. If contributions are not finite, sums again without them.
+// Returns the scales that were used: `block`, or those of the last sum.
 estimate::BlockScales Reduction::sum(PacketIndex index, const estimate::BlockScales& block,
                                      const Direct& direct) {
   if (plan_->payload != nullptr) plan_->payload->set_scales(index, scales_.values());
@@ -202,7 +202,7 @@ bool Reduction::find_non_finite(PacketIndex index) {
 // Combines contributions in rank order, in the tensor's own type: for integers, float64 averages,
 // and reductions that are not sums.
 void Reduction::combine_exactly(PacketIndex index, const Direct& direct) {
-  // The scales are all 1 here.
+  // A payload sink combines by itself. All scales that it gets are 1 here.
   if (plan_->payload != nullptr) return plan_->payload->set_scales(index, scales_.values());
   if (!plan_->contents) return;
   operands_.clear();
@@ -218,7 +218,7 @@ void Reduction::settle(std::span<const protocol::ReceiveFlow> flows,
   const bool needs_rates = half().lossy && !depends_on_packet_only(half().estimator);
   if (needs_rates && half().finite_only && stages()) complete &= uncount_non_finite(flows);
   if (!complete || needs_rates) scales_.build();
-  // Scales from estimated delivery rates apply even if no packet was lost.
+  // Scales that depend on delivery rates of earlier operations apply even if all packets came.
   complete &= !needs_rates || !scales_.estimated_rates();
   for (PacketIndex index; index.value < grid_.packets(); ++index) {
     if (progress_.is_reduced(index)) continue;

@@ -15,7 +15,7 @@ class RelayedPaths {
   explicit RelayedPaths(Paths& paths) : paths_(paths) {}
 
   // Notes that the path leads through `relay` from now on (kNoRank: through none), and that its
-  // datagrams become `further` bytes longer. Releases the path, and returns true if it was held.
+  // datagrams become `further` bytes longer. If the path was held, releases it and returns true.
   bool lead(Rank slot, Rank relay, std::size_t further);
   // Sets the rate at which the relay forwards this process's data.
   void on_share(Instant now, Rank relay, std::uint64_t bytes_per_second);

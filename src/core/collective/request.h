@@ -22,7 +22,7 @@ struct Request {
   OperationSpec spec;
   std::uint64_t sequence = 0;  // on this communicator, from 0
   // Place of a collective among all collectives of its communicator, if calls go over several
-  // channels. If there is one channel, it counts them itself, and this is nullopt.
+  // channels. A single channel counts its collectives itself, and this is nullopt.
   std::optional<std::uint64_t> place;
   std::optional<std::uint64_t> automatic_number;  // among the reductions whose codec is automatic
   Instant submitted{0};  // deadlines count from here, also for an operation that had to queue

@@ -18,8 +18,9 @@ void add_term(const codec::Format& format, bool first, const Term& term, std::si
 }
 
 // Returns true if the sum may be formed in the result's memory. That memory must be aligned
-// float32, and no term that is read later may lie there. The first term may lie there unless native
-// terms are added last, since each of its elements is read before it is replaced.
+// float32. No term may lie there but the one that is added first, whose elements are each read
+// before they are replaced. `native_last`: encoded terms are added first, so no native term may lie
+// there.
 bool may_sum_in(MutableByteSpan result, DataType dtype, std::span<const Term> terms,
                 bool native_last) {
   if (dtype != DataType::f32) return false;
@@ -30,8 +31,8 @@ bool may_sum_in(MutableByteSpan result, DataType dtype, std::span<const Term> te
   return true;
 }
 
-// Adds encoded and native terms in float32. `memory` is the result's, or scratch if the result is
-// narrower or is the memory of a term that is read later.
+// Adds encoded and native terms in float32. `memory`: the result's memory if may_sum_in() allows
+// that, else scratch.
 class DecodedSum {
  public:
   DecodedSum(const codec::Format& format, std::span<float> memory)

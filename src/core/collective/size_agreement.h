@@ -41,7 +41,8 @@ class SizeAgreement {
   Rank next(std::uint32_t number);
 
   void on_told(Rank from, std::uint16_t bytes);
-  // Call it when the rank answered question `number`. `latest`: number of the process's latest
+  // Call it when the rank answered question `number`. The rank has acknowledged this rank's size if
+  // that question, or one before it, told the size. `latest`: number of the process's latest
   // question.
   void on_acknowledged(Rank from, std::uint32_t number, std::uint32_t latest);
 

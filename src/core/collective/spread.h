@@ -30,8 +30,8 @@ class Spread {
   schedule::PacketGrid outgoing(Rank peer) const { return grid_of(half().send[peer].elements); }
   schedule::PacketGrid incoming(Rank peer) const { return grid_of(half().receive[peer].elements); }
 
-  // Streaming: call it when the reduction has finished the chunks `reduced` of its own grid. Makes
-  // the chunks of our block available that are complete now.
+  // Streaming: call it when the reduction has finished the chunks `reduced`, which are chunks of
+  // `reduced_grid`. Makes available the chunks of our block that are complete now.
   void on_reduced(const schedule::PacketGrid& reduced_grid, const schedule::ChunkQueue& reduced);
   // Streaming: chunks of our block that are complete, in the order in which they became so.
   const schedule::ChunkQueue& available() const { return available_; }

@@ -1,7 +1,8 @@
 // Memory in which contributions to this rank's shard wait for the others of their packet. The place
-// given back last is lent next, so places in use stay in the cache. Their number depends on how far
-// apart the senders are, not on the shard's length. An all_reduce of 16 MiB on 4 ranks over shared
-// memory takes 0.97 of the time that it takes with a fixed place for each contribution.
+// given back last is lent next, so places in use stay in the cache. The number of places in use
+// depends on how far apart the senders are, not on the shard's length. An all_reduce of 16 MiB on 4
+// ranks over shared memory takes 0.97 of the time that it takes with a fixed place for each
+// contribution.
 #pragma once
 
 #include <cstddef>

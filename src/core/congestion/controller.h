@@ -25,20 +25,21 @@ struct Sample {
   Duration rtt{0};
   // Shortest round trip of this link lately.
   Duration rtt_min{0};
-  // Delay in the uplink's queue: the least, over all links, of a link's one-way delay minus the
-  // least one-way delay of that link. A link with a longer delay may have a queue at its peer, too.
+  // Delay in the uplink's queue. A link's queueing is its one-way delay minus the least one-way
+  // delay of that link; this is the least queueing of all links. A link with a longer delay may
+  // have a queue at its peer, too.
   Duration queueing{0};
   // Jitter: standard deviation of the one-way delay without a queue (delay_jitter.h), on the link
   // where it is least. 0 if unknown.
   Duration jitter{0};
-  // In `interval`, `delivered_bytes` bytes arrived at all peers together. 0 if unknown.
+  // `delivered_bytes` bytes arrived at all peers together within `interval`. Both are 0 if unknown.
   Duration interval{0};
   std::uint64_t delivered_bytes = 0;
   // Bytes that arrived at this peer since its last report.
   std::uint64_t newly_delivered_bytes = 0;
-  // Number of datagrams that no report covered before this one, and how many more datagrams count
-  // as lost than before. A datagram that counted as lost and arrives is subtracted, so `lost` may
-  // be negative.
+  // `covered`: number of datagrams that this report is the first to cover. `lost`: how many more
+  // datagrams count as lost than before. A datagram that counted as lost and then arrives is
+  // subtracted, so `lost` may be negative.
   std::uint32_t covered = 0;
   std::int32_t lost = 0;
   // Datagrams that arrived with a queue's ECN mark. Without ECN the queue would have dropped them.
@@ -64,13 +65,13 @@ struct Pace {
   std::uint32_t phase = 0;
 };
 
-// Details of when peers are asked for reports. They are asked every quarter of a round trip, and
+// Details of when peers are asked for reports. A peer is asked every quarter of a round trip, and
 // before the window is full.
 struct Questions {
   // Least time between two questions.
   Duration least = std::chrono::milliseconds(1);
-  // If true, a peer is asked also when half of its link's share of the window is in flight.
-  // Otherwise, if many links send in turn, most peers are not asked before the window is full.
+  // If true, a peer is asked also when half of its link's share of the window is in flight. If
+  // false and many links send in turn, most peers are not asked before the window is full.
   bool by_share = false;
 };
 

@@ -1,6 +1,6 @@
 // The window that a CUBIC flow (RFC 9438) would have under the same losses and marks. It bounds a
-// controller that follows other signs, so that the controller takes no more from TCP flows than
-// CUBIC would.
+// controller that follows other signs than losses, so that the controller takes no more from TCP
+// flows than CUBIC would.
 #pragma once
 
 #include <algorithm>
@@ -21,11 +21,12 @@ class CubicCeiling {
     start_epoch(now);
   }
 
-  // Shrinks the window to the fraction `keep` after a loss or a mark. If fewer `packets` are in
-  // flight than the window allows, the fraction is of `packets`.
+  // Shrinks the window to the fraction `keep` after a loss or a mark. `packets`: packets in flight.
+  // If they are fewer than the window allows, the fraction is of `packets`.
   void cut(Instant now, double packets, double keep = kBeta) {
     window_ = std::clamp(packets, kWindowMin, window_);
-    // Fast convergence: a loss at a smaller window than the last loss leaves room for other flows.
+    // CUBIC's fast convergence: a loss at a smaller window than at the last loss means that another
+    // flow needs room, so this one leaves more.
     maximum_ = window_ < maximum_ ? window_ * (1 + kBeta) / 2 : window_;
     window_ = std::max(window_ * keep, kWindowMin);
     start_epoch(now);

@@ -2,8 +2,8 @@
 //
 // Our queue grows and drains over several reports. So without jitter, the delay in each report
 // would lie halfway between the delays in the reports before and after it. The distance from
-// halfway is taken for jitter. Where the queue turns from growing to draining, this is wrong, but
-// the median ignores these few reports.
+// halfway is taken for jitter. At the few reports where the queue turns from growing to draining,
+// this distance is too long, but the median of all distances ignores them.
 #pragma once
 
 #include <algorithm>

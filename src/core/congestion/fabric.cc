@@ -14,17 +14,19 @@ constexpr double kStartEnd = 0.5;  // fraction of the target
 constexpr int kQuietRounds = 4;         // before the step doubles
 constexpr double kStepMost = 1.0 / 32;  // most that the step becomes, as a fraction of the window
 
-// If queueing exceeds the target, the window shrinks by the fraction kBeta * excess / round trip.
+// If queueing exceeds the target, the window shrinks by the fraction kBeta * excess / round trip,
+// where the excess is the queueing beyond the target.
 constexpr double kBeta = 0.8;
 constexpr double kKeepMin = 0.5;
 constexpr double kWindowMin = kPacketBytes / 16;
 constexpr double kDrain = 0.7;      // fraction of the queue
 constexpr double kDrainMin = 0.25;  // fraction of the rate
-// Least window for which the queue is drained. A smaller window's queue is gone before its report.
+// Least window with which a sender slows down further to drain the queue. The queue of a smaller
+// window is gone before a report shows it.
 constexpr double kDrainFrom = 2 * kPacketBytes;
 constexpr double kOverflowPart = 0.5;  // fraction of the queue
-// The queue length at the last overflow grows by this factor each round trip, since others may have
-// filled a part of the buffer then.
+// The queue length at which packets last overflowed limits the target. It grows by this factor each
+// round trip, because other senders may have filled a part of the buffer at that time.
 constexpr double kOverflowForgets = 1 + 1.0 / 64;
 
 constexpr double kLossMargin = 0.02;
@@ -42,8 +44,9 @@ constexpr double kInFlightMin = 2 * kPacketBytes;
 constexpr double kQuantumSeconds = 10e-6;
 constexpr double kQuantumPart = 0.25;   // fraction of the window
 constexpr double kFirstSeconds = 1e-3;  // round trip that is assumed until one is known
-// Least rate in bytes per second: 20 packets a second. On long, varying round trips, for which this
-// controller is not made, the least window is a packet in five seconds, so calls would never end.
+// Least rate in bytes per second: 20 packets a second. This controller is not made for long,
+// varying round trips. With 300 ms, the least window would be a packet in five seconds, and calls
+// would never end.
 constexpr double kRateMin = 20 * kPacketBytes;
 
 double nanoseconds(Duration duration) {
@@ -95,8 +98,8 @@ void Fabric::shrink(Instant now, double keep) {
   ++phase_;
 }
 
-// Returns true if losses show an overflow. A round trip of a small window has too few packets to
-// tell overflow from chance. So losses add up over several round trips: kJudgedRounds, or more
+// Returns true if losses show an overflow. With a small window, a round trip has too few packets to
+// tell overflow from chance. So losses are summed over kJudgedRounds round trips, or over more
 // until there are kJudgedPackets packets.
 bool Fabric::excess() {
   const bool is = tally_.lost >= kLostMin && tally_.lost > kLossMargin * tally_.covered;

@@ -1,9 +1,9 @@
 // Estimates how many missing datagrams are lost, and not only overtaken.
 //
-// A report has only the number of arrivals, so an overtaken datagram is missing until it arrives.
-// On a path with jitter, some datagrams are always overtaken. So if n datagrams arrived late
-// recently, n missing datagrams do not count as lost. On a path that keeps order, every missing
-// datagram counts as lost at once.
+// A report has only the number of arrivals, so an overtaken datagram counts as missing until it
+// arrives. On a path with jitter, some datagrams are always overtaken. So if n datagrams arrived
+// late recently, n of the missing datagrams do not count as lost. On a path that keeps order, none
+// arrives late, so every missing datagram counts as lost at once.
 #pragma once
 
 #include <algorithm>
@@ -16,9 +16,9 @@ namespace leeway::congestion {
 
 class LateArrivals {
  public:
-  // `missing`: datagrams that did not arrive, of all that reports covered so far. Returns how many
-  // more datagrams count as lost than at the last call. The result is negative if datagrams that
-  // counted as lost have arrived.
+  // `missing`: how many of the datagrams that reports covered so far did not arrive. Returns how
+  // many more datagrams count as lost than at the last call. The result is negative if datagrams
+  // that counted as lost have arrived.
   std::int64_t lost(std::int64_t missing) {
     if (++reports_ % kPeakReports == 0) peak_.next_window();
     if (reports_ % kLateReports == 0) late_.next_window();
@@ -30,7 +30,7 @@ class LateArrivals {
   }
 
  private:
-  // Windows of the two maxima, in reports. A report comes every quarter of a round trip.
+  // Windows of `peak_` and `late_`, in reports. A report comes every quarter of a round trip.
   static constexpr std::uint32_t kPeakReports = 8;
   static constexpr std::uint32_t kLateReports = 1024;
 

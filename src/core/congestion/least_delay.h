@@ -1,5 +1,6 @@
 // Least delay of the last one to two minutes. Older delays are forgotten because paths change and
-// clocks drift. The memory is long, because a queue that stands all that time is not noticed.
+// clocks drift. The memory is that long because a queue that stands all the time would be taken for
+// the path's own delay.
 #pragma once
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 //
 // All senders to the peer together take what one CUBIC flow would (cubic_ceiling.h), in equal
 // parts. The limit begins when a queue has stood for kStandingRounds round trips, and ends when no
-// queue stood for kFreeRounds round trips. While no queue stands, losses do not count.
+// queue stood for kFreeRounds round trips. Losses shrink the limit only while a queue stands.
 #pragma once
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // Log of the datagrams that left towards one peer, for as long as reports may refer to them.
 //
 // A report names the newest datagram that arrived, and how many arrived in all. For each datagram
-// the log has the number of bytes that the uplink had delivered when the datagram left. The
-// difference to the present number is what the uplink delivers in a round trip. A report looks up
-// one datagram only, so its cost is constant.
+// the log has the number of bytes that the uplink had delivered when the datagram left. The present
+// number of delivered bytes minus the logged one is what the uplink delivers in a round trip. A
+// report looks up one datagram only, so its cost is constant.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,9 @@ namespace leeway::congestion {
 
 struct Departure {
   Instant at;
-  // State of the uplink when the datagram left: bytes that had left, including this batch; bytes
-  // that reports had covered; bytes that had arrived by these reports; time of the latest report.
+  // State of the uplink when the datagram left. `sent`: bytes that had left, including this batch.
+  // `covered`: bytes that reports had covered. `delivered`: bytes of `covered` that had arrived.
+  // `delivered_at`: time of the latest report.
   std::uint64_t sent = 0;
   std::uint64_t covered = 0;
   std::uint64_t delivered = 0;

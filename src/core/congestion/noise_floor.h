@@ -2,8 +2,8 @@
 //
 // The floor is the share of packets that the path loses while no queue overflows. Later losses are
 // *excess* if they exceed the floor by more than chance explains, which is three standard
-// deviations. Losses come in bursts, so their variance is the variance of independent losses times
-// burst(). This factor is two or more, and is measured on the packets that teach the floor.
+// deviations. Losses come in bursts, so their variance is burst() times that of independent losses.
+// burst() is at least two, and is measured on the packets that teach the floor.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace leeway::congestion {
 
 class NoiseFloor {
  public:
-  // Highest floor. A higher share of losses is never noise, but somebody's full queue.
+  // Highest floor. If the path loses a higher share of packets, somebody's queue overflows.
   static constexpr double kMax = 0.25;
 
   // Adds packets of a time in which our own sending did not load the path.
@@ -21,7 +21,7 @@ class NoiseFloor {
     if (sent_ >= kSpreadPackets) note_spread(sent, lost);
     sent_ += sent;
     lost_ += std::max(lost, 0.0);
-    // A share above kMax is no noise. Then a queue of other flows stood from the start, and we took
+    // A lost share above kMax is no noise: a queue of other flows stood from the start, and we took
     // its delay for the path's own. So everything learnt is forgotten.
     if (sent_ >= kSpreadPackets && lost_ > kMax * sent_) *this = {};
     // The network may change, so older packets count less once there are kMemoryPackets.
@@ -54,8 +54,8 @@ class NoiseFloor {
     const double spread =
         burst() * mean() * (1 - mean()) * sent * (1 + (sent_ > 0 ? sent / sent_ : 0));
     double chance = kSigmas * std::sqrt(spread + (sent_ < kKnownPackets ? 1 : 1.0 / 9));
-    // A floor learnt from few packets is uncertain. Even so, losses beyond kMax and its chance are
-    // excess.
+    // A floor learnt from few packets is uncertain, so `chance` is large. Even so, losses that a
+    // floor of kMax and chance would not explain are excess.
     const double most = kMax * sent + kSigmas * std::sqrt(burst() * kMax * (1 - kMax) * sent + 1);
     chance = std::min(chance, most - expected);
     const double more = lost - expected;
@@ -82,7 +82,8 @@ class NoiseFloor {
   // Packets after which the mean is known well enough to measure deviations from it.
   static constexpr double kSpreadPackets = 500;
   static constexpr double kSpreads = 16;
-  // Least `variance_` with which burst() is measured. With less, a single burst would decide.
+  // Least `variance_` with which burst() is measured. With less, a single burst would decide the
+  // result.
   static constexpr double kKnownVariance = 1;
   static constexpr double kBurstMin = 2;
   static constexpr double kBurstMax = 32;

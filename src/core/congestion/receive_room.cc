@@ -3,12 +3,12 @@
 namespace leeway::congestion {
 namespace {
 
-// How often grants change. It is long compared with a busy host's pauses, and short compared with
-// the time in which a peer fills the buffer again.
+// How often grants change. The interval is long compared with a busy host's pauses, and short
+// compared with the time in which a peer fills the buffer again.
 constexpr Duration kWindow = std::chrono::milliseconds(100);
-// How long a drop waits to be matched with a missing number. A number is found missing when the
-// sender's next datagram arrives. No number is ever found missing if the dropped datagram was the
-// last one, a copy or junk.
+// How long a drop waits until it is matched with a missing datagram of a sender. A datagram is
+// found missing when the sender's next datagram arrives. None is ever found missing if what was
+// dropped was the sender's last datagram, a copy or junk.
 constexpr Duration kPendingMost = std::chrono::seconds(1);
 constexpr Duration kFreeAfter = std::chrono::seconds(10);
 constexpr double kKeep = 0.95;       // fraction of the rate at which the host reads
@@ -49,8 +49,9 @@ void ReceiveRoom::look(Instant now, std::uint64_t drops, std::size_t socket_byte
   adapt(now, dropped > 0, socket_bytes);
 }
 
-// Divides drops among peers, in proportion to their newly missing datagrams. Each peer gets its
-// part of the running sum, minus what the peers before it got, so that rounding loses no drop.
+// Divides drops among peers, in proportion to their newly missing datagrams. Each peer's part is
+// rounded from the sum of this peer's and all earlier peers' parts, minus what the earlier peers
+// got. So rounding loses no drop.
 void ReceiveRoom::share_out(std::uint64_t missing) {
   const std::uint64_t shared = std::min(pending_, missing);
   if (shared == 0) return;

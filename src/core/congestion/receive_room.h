@@ -3,8 +3,8 @@
 //
 // The system counts the drops of a socket, but not of each sender. Datagrams are numbered, so the
 // receiver knows how many datagrams of each sender are missing. It divides the drops among senders
-// in proportion to these numbers, and gives no sender more drops than datagrams are missing.
-// Senders then know that the network did not lose the dropped datagrams.
+// in proportion to their missing datagrams, and gives no sender more drops than datagrams are
+// missing. Senders then know that the network did not lose the dropped datagrams.
 //
 // Until the first drop nothing is limited. From then on, all peers together may have as much in
 // flight as the host reads in a round trip, plus a part of the buffer. Both amounts grow while

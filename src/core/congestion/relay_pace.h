@@ -1,6 +1,6 @@
 // Pace of datagrams through one relay: the rate at which the relay says that it passes them on
-// (WIRE 9.10). It applies beside the uplink's pace, whatever the controller, and only to this
-// relay's paths.
+// (WIRE 9.10). It applies in addition to the uplink's pace, with every controller, and only to
+// paths through this relay.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ class RelayPace {
  public:
   // If a relay says nothing more for this time, it no longer limits the pace.
   static constexpr Duration kRemembered = std::chrono::seconds(10);
-  // A host that woke late may make up for this much time. A relay tolerates bursts of 50 ms of all
-  // that it forwards.
+  // How much lost time a host that woke late may make up for. It is short, because a relay
+  // tolerates bursts of no more than 50 ms of all that it forwards.
   static constexpr Duration kCatchUp = std::chrono::milliseconds(5);
 
   void limit(Instant now, std::uint64_t bytes_per_second) {

@@ -17,8 +17,8 @@ constexpr double kDecrease = 1;  // LEDBAT++'s constant: how hard delay above th
 constexpr double kWindowMin = 2 * kPacketBytes;
 constexpr double kLossMargin = 0.01;
 constexpr int kPauseRounds = 2;
-// Time between slowdowns, in lengths of the last slowdown. The draft has 9, with which slowdowns
-// would take 10 % of the time.
+// Time between slowdowns, as a multiple of the last slowdown's length. The draft has 9, with which
+// slowdowns would take 10 % of the time.
 constexpr int kBetweenPauses = 15;
 
 }  // namespace

@@ -1,12 +1,12 @@
 // Controller that takes the capacity which others leave: LEDBAT++
 // (draft-irtf-iccrg-ledbat-plus-plus) on one-way delay.
 //
-// The window grows until the queue is 60 ms long (the target), and shrinks when it is longer. So
-// other flows that fill the queue displace this one. Once packets have overflowed, the target is a
-// quarter of the longest queue seen, but at most 60 ms. Slow start ends at three quarters of the
-// target. From time to time the window goes down to two packets for two round trips, to measure the
-// path without our own queue. The time between two such slowdowns is fifteen times the length of
-// the last one. Loss beyond the noise floor halves the window.
+// The window grows until the queue is 60 ms long (the target), and shrinks when the queue is
+// longer. So other flows that fill the queue displace this one. Once packets have overflowed, the
+// target is a quarter of the longest queue seen, but at most 60 ms. Slow start ends at three
+// quarters of the target. From time to time the window goes down to two packets for two round
+// trips, to measure the path without our own queue. The time between two such slowdowns is fifteen
+// times the length of the last one. Loss beyond the noise floor halves the window.
 #pragma once
 
 #include "congestion/controller.h"

@@ -10,8 +10,9 @@ namespace {
 
 constexpr std::size_t kNoLink = SIZE_MAX;
 
-// A lane waits for the lane that has the turn, but no longer than a quarter of a quantum's time.
-// The bundle makes up for half a quantum's time, so the wait loses no capacity.
+// A lane waits for the lane that has the turn, but only for this part of the time that a quantum
+// takes at the pace: a quarter. The bundle makes up for half a quantum's time, so the wait loses no
+// capacity.
 constexpr int kTurnPatience = 4;
 
 }  // namespace
@@ -21,8 +22,9 @@ struct Uplink::Shared {
     std::function<void()> wake;
     bool idle = true;       // had nothing to send when it was open
     bool has_turn = false;  // open() returned true, and nothing was sent yet
-    // The lane was woken for its turn. It is not woken again before it is held back again: a lane
-    // whose socket is full cannot use its turn, so waking it would change nothing.
+    // True if the lane was woken for its turn and was not held back since. It is not woken again
+    // meanwhile: a lane whose socket is full cannot use its turn, so waking it would change
+    // nothing.
     bool told = false;
   };
 
@@ -31,7 +33,8 @@ struct Uplink::Shared {
   bool waits(std::size_t lane) const {
     return std::find(waiting.begin(), waiting.end(), lane) != waiting.end();
   }
-  // Sets the bundle's held-back flag if any lane waits, because another lane may have cleared it.
+  // Sets the bundle's held-back flag if any lane waits, because a report to another lane may have
+  // cleared it.
   void remind() {
     if (!waiting.empty()) bundle.note_held_back();
   }
@@ -45,8 +48,8 @@ struct Uplink::Shared {
   Instant latest{0};
 };
 
-// Takes the lock if there are several lanes. Then also moves `now` up to the latest time that any
-// lane gave.
+// Takes the lock if there are several lanes. In that case it also moves `now` up to the latest time
+// that any lane gave.
 class Uplink::Guard {
  public:
   explicit Guard(Shared& shared) {
@@ -61,8 +64,8 @@ class Uplink::Guard {
   std::unique_lock<std::mutex> lock_;
 };
 
-// Wakes the other waiting lanes, on destruction, if the bundle now opens earlier than on
-// construction.
+// Wakes the other waiting lanes, on destruction, if the bundle now opens earlier than it would have
+// on construction of this object.
 class Uplink::Opening {
  public:
   Opening(Shared& shared, std::size_t lane, bool many)

@@ -6,7 +6,7 @@
 // in turn, one batch each.
 //
 // Lanes have threads of their own, so a lock protects what they share; a single node never takes
-// the lock. Calls of different lanes may pass times out of order. The latest time so far is used.
+// the lock. Lanes may call with times out of order; each call then uses the latest time so far.
 #pragma once
 
 #include <functional>
@@ -54,7 +54,7 @@ class Uplink {
   LinkDelay delay(std::size_t slot) const;
   double noise() const;
 
-  // Takes no lock, so call it only while no other lane is in use.
+  // Returns the bundle without a lock, so call it only while no other lane is in use.
   const UplinkBundle& bundle() const;
 
  private:

@@ -11,31 +11,35 @@ constexpr double kQuantumSeconds = 0.25e-3;
 constexpr double kQuantumMin = 2 * kPacketBytes;
 constexpr std::size_t kQuantumMax = std::size_t{64} * 1024;
 // A host that wakes late may make up for lost time, because a busy host sleeps longer than a batch
-// takes. It may make up for half a quantum, or on a long path for a 32nd of the round trip (half of
-// the queue that `wan` allows). The limit is 0.5 ms, since with 1 ms shallow queues overflowed.
-// Four ranks on two cores (tools/wan_lab, 500 Mb/s, 20 ms, exact 4 MiB) took 165 ms a call with
-// half a quantum only, and 216 ms at 10 % loss. With a limit of 0.6 ms they took 151 ms and 192 ms.
+// takes. It may make up for half a quantum's time, or on a long path for 1 / kCatchUpPart of the
+// round trip (half of the queue that `wan` allows). The limit is 0.5 ms, since with 1 ms shallow
+// queues overflowed. Four ranks on two cores (tools/wan_lab, 500 Mb/s, 20 ms, exact 4 MiB) took 165
+// ms a call with half a quantum only, and 216 ms at 10 % loss. With a limit of 0.6 ms they took 151
+// ms and 192 ms.
 constexpr int kCatchUpPart = 32;
 constexpr Duration kCatchUpMost = std::chrono::microseconds(500);
-// Least time without an answer that counts as silence, because a busy host answers late.
+// Least time without an answer that counts as silence. A shorter pause may only mean that the
+// peer's host is busy.
 constexpr Duration kPatienceLeast = std::chrono::milliseconds(3);
 constexpr double kTrustMin = 1.0 / 1024;
 // While a peer is silent, two packets a second may still leave, so that its return is noticed soon.
 constexpr double kSilentRate = 2 * 8 * kPacketBytes;
 // A peer is near if its round trip is less than kNear, and less than 1 / kNearer of another peer's.
-// The path to it does not pass the bottleneck for which the controller is made.
+// The path to a near peer does not pass the bottleneck for which the controller is made.
 constexpr Duration kNear = std::chrono::milliseconds(2);
 constexpr int kNearer = 8;
 // Limit on the bytes in flight to a near peer. They are not paced, so all of them may wait in the
 // peer's socket.
 constexpr std::uint64_t kNearWindowBytes = 1 << 20;
 // Losses to a near peer are judged every kNearJudged datagrams. If more than one in kNearLostPart
-// are lost, unpaced data overflows a queue, which data for far peers may have to pass, too.
+// are lost, the unpaced data overflows a queue. Data for far peers may have to pass that queue,
+// too.
 constexpr std::uint32_t kNearJudged = 256;
 constexpr std::uint32_t kNearLostPart = 4;
 constexpr Duration kFirstReportWithin = std::chrono::seconds(1);
-// If more datagrams than this arrived without ECT, the network erases marks. A few are allowed,
-// because datagrams that waited at the peer for their communicator are not counted.
+// If more datagrams than this arrived without ECT (the mark of ECN's senders), the network erases
+// marks. A few are allowed, because datagrams that waited at the peer for their communicator are
+// not counted as ECT.
 constexpr std::uint32_t kUnmarkableMax = 16;
 
 // Returns the signed difference of two counts modulo 2^24.
@@ -73,8 +77,8 @@ void UplinkBundle::take_pace() {
   quantum_bytes_ = static_cast<std::size_t>(std::clamp<double>(quantum, kQuantumMin, kQuantumMax));
 }
 
-// A path counts as long only once its round trip is known, and never if the controller sets the
-// quantum, since such a controller is for short paths.
+// A path may make up for part of its round trip only once the round trip is known. It never may if
+// the controller sets the quantum, since such a controller is for short paths.
 Duration UplinkBundle::catch_up() const {
   const Duration train = quantum_time() / 2;
   if (pace_.quantum_bytes != 0 || nearest_ == Duration::max()) return train;
@@ -141,8 +145,8 @@ std::uint32_t UplinkBundle::datagrams_granted(std::size_t link) const {
 }
 
 // Writes off what is in flight on links that have sent nothing for a while. Where there are many
-// links, some of them lose their last question, so no report covers their datagrams. These would
-// fill the window for ever.
+// links, some of them lose their last question, so no report covers their last datagrams. Without
+// this those datagrams would fill the window for ever.
 void UplinkBundle::write_off_stale(Instant now) {
   for (Link& link : links_) {
     if (link.near || link.log.under_way() == 0 || now - link.sent_at < stuck_for()) continue;
@@ -152,11 +156,11 @@ void UplinkBundle::write_off_stale(Instant now) {
 }
 
 // Measures the uplink's rate between two datagrams of this link that left about a round trip apart.
-// The bytes are what left to all peers between these two datagrams, times the share of covered
-// bytes that arrived lately. This share is taken of the link or of all links, whichever is less.
-// The time is that between the two departures, or between the two arrivals if that is longer. A
-// rate from the sum of reports would mislead: the sum grows in steps, and the maximum of such
-// samples was 13 % above the path's rate.
+// The bytes are what left to all peers between the two, times the share of covered bytes that
+// arrived lately. This share is taken of the link or of all links, whichever is less. The time is
+// that between the two departures, or between the two arrivals if that is longer. A rate from the
+// sum of all links' reports would mislead: the sum grows in steps, and the maximum of such samples
+// was 13 % above the path's rate.
 void UplinkBundle::measure_rate(Link& at, const Departure& departure, const Arrivals& arrivals,
                                 Sample& sample) {
   const auto mark = [&at](std::size_t i) -> const Mark& {
@@ -223,13 +227,14 @@ bool UplinkBundle::awaits_first_report(Instant now) const {
   });
 }
 
-// Returns the delay in the uplink's queue. It is the least queueing of all links, since this queue
-// delays all links. Further delay on a link is at the link's peer, where other senders' bursts
-// meet. Links with less than half of the round trip of `at` are left out, because they may not pass
-// the bottleneck.
+// Returns the delay in the uplink's queue. It is the least queueing of all links, since the
+// uplink's queue delays all links. Further delay on a link is at the link's peer, where other
+// senders' bursts meet. Links with less than half of the round trip of `at` are left out, because
+// they may not pass the bottleneck.
 Duration UplinkBundle::queueing(Instant now, const Link& at) const {
   Duration least = at.queueing;
-  // In a short round trip few links report, so three round trips count.
+  // Controllers for short round trips ask by share. In a short round trip only few links report, so
+  // reports of three round trips count.
   const Duration recent = questions_.by_share ? 3 * rtt_ : rtt_;
   for (const Link& link : links_) {
     if (now - link.reported_at > recent || link.near || link.rtt.value() < at.rtt.value() / 2)
@@ -267,8 +272,8 @@ void UplinkBundle::begin_anew(Instant now, std::size_t link) {
   at.unmarkable = 0;
 }
 
-// Gives the link's governor the queue at the peer, to which all ranks send. This is the link's
-// queueing minus the uplink's queueing, which every link shows.
+// Gives the link's governor the length of the queue at the peer, to which all ranks send. This is
+// the link's queueing minus the uplink's queueing, which every link shows.
 void UplinkBundle::govern(Link& at, const Sample& sample) const {
   at.governor.on_report(sample, at.queueing - sample.queueing, controller_->noise(),
                         std::max<std::size_t>(links_made_, 1));

@@ -5,7 +5,8 @@
 // protocol's outbox links send in turn, one batch each. A batch is at most the pacer's quantum, so
 // equal turns are equal shares.
 //
-// Silence is no permission to send: while nobody answers, the pace is halved at every time-out.
+// Silence of the peers is no permission to send: while nobody answers, the pace is halved at every
+// time-out.
 #pragma once
 
 #include <algorithm>
@@ -71,8 +72,9 @@ class UplinkBundle {
     note_limited();
   }
 
-  // Counts a batch that left. `share`: of the links with data to send, the fraction that may send
-  // now. The batch is charged as bytes / share, as if the other links had used their turns.
+  // Counts a batch that left. `share`: of the links with data to send, the fraction whose peers are
+  // ready for it. The batch is charged as bytes / share, as if the other links had used their
+  // turns.
   void on_sent(Instant now, std::size_t link, const Sent& sent, double share = 1);
   // Counts a batch for many peers, on which no report comes.
   void on_group_sent(Instant now, std::size_t bytes) { spend(now, bytes); }
@@ -135,11 +137,11 @@ class UplinkBundle {
     Instant first_sent_at{0};
     Instant sent_at{0};
     bool near = false;  // does not pass the bottleneck: data on this link is not paced
-    // True if the link passes the bottleneck although its peer is near. Only begin_anew() resets
-    // it.
+    // True if losses showed that the link passes the bottleneck although its peer is near. Only
+    // begin_anew() resets it.
     bool lossy = false;
     // Number of datagrams to a near peer that reports covered since its losses were last judged,
-    // and number of these that were lost.
+    // and how many of these datagrams were lost.
     std::uint32_t near_covered = 0;
     std::uint32_t near_lost = 0;
     Duration queueing{0};  // in the latest report

@@ -30,8 +30,8 @@ constexpr double kPeakKeep = 0.9;
 constexpr double kNoisy = 0.003;
 constexpr int kStandingRounds = 10;
 constexpr double kArrivedMost = 2;
-// CUBIC's window begins at no more than this many times the rate that arrives now, since the path
-// may have become slow.
+// CUBIC's window begins at no more than what sends this many times the rate that arrives now, since
+// the path may have become slow.
 constexpr double kBeforeMost = 1.25;
 
 }  // namespace
@@ -43,8 +43,8 @@ void Wan::enter(State state) {
 
 void Wan::on_sample(const Sample& sample) {
   path_.on_sample(sample);
-  // Losses of startup's last datagrams are reported after its end. They say nothing about later
-  // round trips.
+  // Losses of the last datagrams of startup are reported after its end. They say nothing about
+  // later round trips.
   if ((sample.phase != 0 && sample.phase != kNoPhase) || sample.now - gave_way_ > 4 * path_.rtt()) {
     startup_reported_ = true;
   }
@@ -87,8 +87,8 @@ void Wan::leave_startup(Instant now) {
   enter(State::yield);
 }
 
-// Raises the share if the floor now explains the losses behind some cuts. The share then becomes
-// the rate before these cuts, but no more than the path has carried.
+// Raises the share if the noise floor now explains the losses for which the rate was cut. The share
+// then becomes the rate before these cuts, but no more than the path has carried.
 void Wan::take_back_cuts(Instant now) {
   const std::optional<double> before = losses_.take_back(now);
   if (!before) return;
@@ -126,12 +126,12 @@ void Wan::on_seek_round(Instant now) {
 void Wan::give_way(Instant now, bool by_loss) {
   losses_.on_cut(now, rate_, by_loss);
   double share = round_.used ? std::min(rate_, round_.rate) : rate_ * kKeep;
-  // If the path carried all that we sent while the last queue drained, our share is as large as
-  // before.
+  // If the path carried all that we sent at the lowered rate while the last queue drained, our
+  // share is as large as before, although the queue still stands.
   if (drain_ < 1 && round_.rate > kCarried * drain_ * rate_) share = kStillStands * rate_ / kKeep;
   if (by_loss && lossy_rounds_ < 2) share = std::max(share, kLossKeepMin * rate_);
   // The share is what arrived, since more would stand in the queue. But if the queue is short and
-  // much less arrived, a busy host is the reason.
+  // much less than our rate arrived, a busy host is the reason, not the path.
   if (!by_loss && round_.queue_most < 2 * target()) share = std::max(share, kShortKeepMin * rate_);
   share_ = share;
   const double drain = static_cast<double>(round_.queue_least.count()) /
@@ -156,9 +156,10 @@ void Wan::grow() {
 }
 
 // Teaches the noise floor by round trips whose loss is the network's: we sent less than our share,
-// and the queue was short or at most half of one that overflowed. A round trip with more loss than
-// the floor explains may still be an overflow. It teaches only if the path has carried much more
-// lately and the queue was below half of the target. Otherwise the floor would miss long bursts.
+// and the queue was short or at most half of one that overflowed. A round trip that lost more than
+// the floor explains (`lossy`) may be an overflow. It teaches only if the path has carried much
+// more lately and the queue was below half of the target. If it never taught, the floor would miss
+// long bursts.
 void Wan::learn(bool lossy) {
   const double target_ns = static_cast<double>(target().count());
   const double most = lossy ? target_ns / 2 : std::max(target_ns, path_.half_overflow());
@@ -179,8 +180,8 @@ void Wan::on_compete_round(Instant now) {
     quiet_rounds_ = 0;
     return enter(State::seek);
   }
-  // The floor may have been learnt from a queue that other flows filled, so it decays until it is
-  // confirmed.
+  // The noise floor may have been learnt from a queue that other flows filled. So it decays as long
+  // as nothing confirms it.
   if (++compete_rounds_ % kDoubtRounds == 0) losses_.decay();
   if (!shows_new_rate(now)) return;
   const bool lossy = losses_.lossy_beside_others(round_);

@@ -55,7 +55,7 @@ class Wan final : public Controller {
   void take_back_cuts(Instant now);
   void update_pace();
   // Returns true if this round trip's reports are about datagrams that were sent after the latest
-  // cut.
+  // cut of the rate.
   bool shows_new_rate(Instant now) const {
     return now - path_.rtt() >= gave_way_ + path_.rtt() / 4;
   }

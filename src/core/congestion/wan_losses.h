@@ -29,8 +29,8 @@ class WanLosses {
     end_round(is);
     return is;
   }
-  // Like overflowed(), for use beside flows that fill the queue. Loss counts here without a margin,
-  // and already from two standard deviations above the floor on.
+  // Like overflowed(), for use beside flows that fill the queue. Here loss counts without a margin,
+  // if it exceeds the floor by two standard deviations and not three.
   bool lossy_beside_others(const WanRound& round) {
     judged_ += round.loss;
     const bool is = round.marked || floor_.more(judged_.covered, judged_.lost);
@@ -42,12 +42,12 @@ class WanLosses {
     judged_ = {};
     judged_rounds_ = 0;
   }
-  // Returns true if the floor now explains the losses of the latest overflow. The floor may have
-  // known too little of bursts before.
+  // Returns true if the floor now explains the losses of the latest overflow. When they occurred,
+  // the floor may have known too little of bursts.
   bool overflow_was_noise() const { return overflow_ && !exceeds(*overflow_); }
 
-  // Call it when the rate is cut. `rate`: the rate before the cut. `by_loss`: true if no queue
-  // stood.
+  // Call it when the rate is cut. `rate`: the rate before the cut. `by_loss`: true if loss or marks
+  // alone were the reason, because no queue stood.
   void on_cut(Instant now, double rate, bool by_loss) {
     if (!by_loss || !overflow_) {
       before_ = 0;
@@ -83,7 +83,8 @@ class WanLosses {
   LossTally judged_;  // losses in the latest round trips
   int judged_rounds_ = 0;
   std::optional<LossTally> overflow_;  // losses of the latest; unset if marks showed it
-  // Losses of the latest cuts for which there was no other sign. The floor may explain them later.
+  // Losses of the latest cuts for which loss was the only sign. The floor may explain these losses
+  // later.
   LossTally doubted_;
   double before_ = 0;  // the rate before the first of these cuts, or 0
   Instant doubt_until_{0};

@@ -29,12 +29,12 @@ class WanPath {
   // Call it when packets have overflowed. The longest queue lately is taken for the queue that
   // overflowed.
   void on_overflow() { overflow_queue_ = queue_.value(); }
-  // Call it when the floor has explained the losses of the latest overflow.
+  // Call it when the noise floor has explained the losses of the latest overflow.
   void forget_overflow() { overflow_queue_ = 0; }
 
   Duration rtt() const { return rtt_; }          // smoothed
   Duration rtt_min() const { return rtt_min_; }  // over all links, weighted by use
-  // Bits per second of one packet in each round trip.
+  // Rate of one packet in each round trip, bits per second.
   double packet_rate() const { return kPacketBytes * 8 / std::max(to_seconds(rtt_), 1e-6); }
   // Packets in flight at a rate.
   double packets(double rate) const { return std::max(rate / packet_rate(), kPacketsMin); }
@@ -69,8 +69,8 @@ class WanPath {
   // The target is at least this many standard deviations of the jitter, because single delays among
   // thousands are that far above the least delay.
   static constexpr double kJitters = 6;
-  // Number of standard deviations that replaces kJitters once packets have overflowed a queue,
-  // because delay then more likely comes from a queue that is shared with other flows.
+  // Replaces kJitters once packets have overflowed a queue. Delay then more likely comes from a
+  // queue that is shared with other flows, so less of it is taken for jitter.
   static constexpr double kJittersOverflown = 4;
   static constexpr double kOwnPackets = 1.5;       // our own batch of packets is a queue by itself
   static constexpr double kTrainsMost = 1.0 / 80;  // fraction of the round trip

@@ -29,7 +29,8 @@ struct WanRound {
   bool used = false;    // the controller limited the sending rate
   bool marked = false;  // a queue marked some datagrams
 
-  // Adds a sample. `with_losses`: whether its losses and marks belong to this round trip.
+  // Adds a sample. `with_losses`: false if the sample's losses and marks are of an earlier time,
+  // and must not count.
   void add(const Sample& sample, bool with_losses) {
     if (sample.interval.count() > 0) {
       rate = std::max(rate, 8e9 * static_cast<double>(sample.delivered_bytes) /

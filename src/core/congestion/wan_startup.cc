@@ -20,8 +20,8 @@ constexpr Duration kQueueMin = std::chrono::milliseconds(5);
 
 void WanStartup::on_sample(const Sample& sample, const WanRound& round, const WanPath& path) {
   window_ += static_cast<double>(sample.newly_delivered_bytes);
-  // A report of few packets may show too high a rate. The true rate is bounded by what is in
-  // flight.
+  // A report of few packets may show too high a rate. The true rate is at most what is in flight,
+  // divided by the round trip.
   const double most = window_ * 8 / std::max(to_seconds(path.rtt_min()), 1e-6);
   rate_ = std::min(std::max(rate_, round.rate), most);
   queued_ = sample.queueing > std::max(kQueueMin, path.rtt_min() / 8) ? queued_ + 1 : 0;
@@ -31,8 +31,8 @@ void WanStartup::on_round(const WanRound& round, const WanPath& path, WanLosses&
   const bool lossy = losses.overflowed(round);
   const Duration target = path.target(rate_);
   // More loss than kMax is no noise, and not chance either if there were many packets. Rounds of
-  // fewer than kFloodPackets do not count: the very first packets may have come before their peer
-  // was ready.
+  // fewer than kFloodPackets packets do not count: the very first packets may have come before
+  // their peer was ready.
   const double most = NoiseFloor::kMax * round.loss.covered;
   const double chance = round.loss.covered < kTellingPackets ? kFloodSigmas * std::sqrt(most) : 0;
   const bool flooded = round.marked || (lossy && round.loss.covered >= kFloodPackets &&
@@ -44,8 +44,8 @@ void WanStartup::on_round(const WanRound& round, const WanPath& path, WanLosses&
   if ((flooded && (seen || again)) || (lossy && !round.used && round.queue_most > target))
     flat_rounds_ = kFlatRounds;
   if (!round.used) return;
-  // These losses are either a burst, or come from a queue too short to be seen. Wait for the next
-  // round: only a queue loses packets again.
+  // Losses without a visible queue are either a burst, or come from a queue too short to be seen.
+  // Wait for the next round: only a queue loses packets again.
   if (flooded && !seen && !again) {
     gain_ = 1;
     growing_ = round.loss;

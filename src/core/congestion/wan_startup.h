@@ -1,5 +1,5 @@
-// Startup of `wan`. The rate grows by what arrives, until it stops growing, a queue stands, or more
-// is lost than noise explains. Meanwhile the noise floor is learnt.
+// Startup of `wan`. The rate grows with what arrives. Startup ends when the rate stops growing, a
+// queue stands, or more is lost than noise explains. Meanwhile the noise floor is learnt.
 #pragma once
 
 #include "congestion/controller.h"

@@ -9,7 +9,7 @@ namespace leeway::impairment {
 namespace {
 
 // Limit on the mean length of a burst, in packets. It bounds the hashes that GilbertLoss computes
-// for one packet, about one per packet of a burst. Longer losses are outages.
+// for one packet, which are about as many as a burst has packets. A longer loss is an outage.
 constexpr double kBurstMax = 65536.0;
 constexpr Duration kDelayMax = std::chrono::seconds(60);
 

@@ -10,8 +10,8 @@ namespace {
 // to the last redraw.
 constexpr std::size_t kAnswers = 1024;
 
-// Returns the probability that the state is drawn anew for the next packet: 1 - h in
-// gilbert_loss.h.
+// Returns the probability that the state is drawn anew for the next packet. It is 1 - h with the h
+// of gilbert_loss.h.
 double redraw_probability(double rate, double burst) {
   const double kept_good = burst * (1.0 - rate);
   return kept_good <= 1.0 ? 1.0 : 1.0 / kept_good;

@@ -21,8 +21,8 @@ std::array<char, 48> deadline_of(const Round& round) {
   return text;
 }
 
-// Number of inquiries (class Inquiry). When this many were made, peers have had time to answer the
-// first one.
+// A stalled collective asks all ranks how far they are (class Inquiry). Once it has asked this
+// often, ranks have had time to answer the first question.
 constexpr std::uint32_t kInquiriesAnswered = 2;
 
 Duration silence_of(const Link& link, Instant now) {
@@ -47,7 +47,8 @@ Rank absent(Instant now, const EndpointState& state, const Round& round) {
 
 Awaited longest_silent(Instant now, const EndpointState& state, const Round& round) {
   Awaited longest{absent(now, state, round)};
-  // A rank that has not opened the collective holds up all others, so it is blamed first.
+  // A rank that has not opened the collective holds up all others, so it is blamed before ranks
+  // that are only silent.
   const auto blame = [&](Rank peer) {
     const Link& link = state.links[peer];
     const bool late = !round.plan->point_to_point() && !link.has_opened(round.number, false);

@@ -13,14 +13,15 @@ struct Awaited {
   bool data = false;  // its packets are awaited, rather than its confirmation
 };
 
-// Returns a peer for which the operation waits; the rank that absent() returns is one of these. A
-// peer that has not opened the collective is preferred, and then the one that was silent longest.
+// Returns a peer for which the operation waits: one with an open flow, or the rank that absent()
+// returns. Prefers peers that have not opened the collective, and among equals the one that was
+// silent longest.
 Awaited longest_silent(Instant now, const EndpointState& state, const Round& round);
 
 // Returns a rank that exchanges no packets with this rank, but holds up the operation: it does not
 // answer, or has not opened the operation. If there are several, returns the one that has been
-// silent longest. Returns kNoRank before two inquiries (Round::inquiries), so that peers have time
-// to answer.
+// silent longest. Returns kNoRank until the operation has asked all ranks twice (Round::inquiries),
+// so that they have time to answer.
 Rank absent(Instant now, const EndpointState& state, const Round& round);
 
 // Error for a collective whose deadline passed while it waited for earlier calls. The error names

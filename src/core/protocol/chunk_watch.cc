@@ -30,7 +30,8 @@ std::optional<ChunkWatch::Left> ChunkWatch::on_packet(Instant now, PacketIndex i
 }
 
 // Follows the pass to packet `index`, which is at `position` in the pass. Packets of a chunk leave
-// one after the other, so inside a chunk `place_` grows by as much as the position.
+// one after the other, so inside a chunk `place_`, the packet's place in the chunk's order, grows
+// by as much as the position.
 void ChunkWatch::follow(PacketIndex index, std::uint32_t position) {
   const ChunkIndex chunk = grid_.chunk_of(index);
   const std::uint32_t packet = index.value - grid_.chunk_begin(chunk).value;
@@ -46,8 +47,8 @@ void ChunkWatch::follow(PacketIndex index, std::uint32_t position) {
   if (place_ >= told_ + kStep) leave_behind(place_, position);
 }
 
-// Starts to follow another chunk. If the pass started inside this chunk, packets at places before
-// that start have not left yet.
+// Starts to follow another chunk. If the pass began in the middle of this chunk, packets at places
+// before its beginning have not left yet, so `told_` skips them.
 void ChunkWatch::enter(ChunkIndex chunk, std::uint32_t packet, std::uint32_t position) {
   chunk_ = chunk;
   order_ = schedule::ChunkOrder(key_, chunk, grid_.chunk_size(chunk));

@@ -19,12 +19,13 @@ namespace leeway::protocol {
 
 class ChunkWatch {
  public:
-  // on_packet() returns about this many packets at a time, all of one word of the ledger. A request
-  // for each packet would take more datagrams than it saves.
+  // on_packet() returns about this many packets at a time, all of one 64-bit word of the arrival
+  // bitmap. With a request for each lost packet, requests would take more datagrams than early
+  // repair saves.
   static constexpr std::uint32_t kStep = 16;
-  // A missing packet is asked for when a number of later packets have left. That number is
-  // kOvertaken, or, if more, twice the largest number that overtook one packet so far. If it
-  // reaches Bitmap::kWordBits, no packet is asked for, because a missing one may still come.
+  // A missing packet is asked for once this many later packets have left, or twice the largest
+  // number of packets that overtook one packet so far, if that is more. If the number reaches
+  // Bitmap::kWordBits (64), nothing is asked for, because a missing packet may only be overtaken.
   static constexpr std::uint32_t kOvertaken = 16;
 
   struct Left {

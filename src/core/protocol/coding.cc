@@ -9,8 +9,8 @@ namespace leeway::protocol {
 
 // Receivers ask for packets that are still missing after the parity, pass by pass, until no
 // receiver of the operation lacks any. In each such pass the link idles for a round trip and a
-// quiet time. The result minimises the time for parities and repairs plus the idle time, all
-// counted in datagrams.
+// quiet time (kRoundTripsAPass). The result minimises the time for parities, repairs and idling.
+// The unit of time is the time in which one datagram leaves.
 std::uint32_t parities_for(Instant now, int size, const PhasePlan& plan, const SendFlow& flow,
                            const Path& path) {
   if (!may_be_coded(plan, flow.packets)) return 0;
@@ -19,12 +19,14 @@ std::uint32_t parities_for(Instant now, int size, const PhasePlan& plan, const S
   if (loss < limits::kCodedLossMin) return 0;
   const wire::CodeGrid grid(flow.packets);
   const double flows = static_cast<double>(size) * (size - 1);
-  // Packets leave in permuted order, so a burst of losses spreads evenly over all codes.
+  // Packets leave in permuted order, so a burst of losses spreads evenly over all codes. In one
+  // code, bursts raise the dispersion (variance divided by mean, 1 without bursts) only by a share.
   const double dispersion = 1.0 + (path.loss_dispersion() - 1.0) / grid.codes();
   const double idle_a_pass = kRoundTripsAPass * path.sent_in_round_trip(now);
   // Share of the packets for which the receiver could not ask during the first pass: those of the
-  // last round trip, of an incomplete step (ChunkWatch::kStep), and those that may still be
-  // overtaken (kOvertaken). All other packets that the receiver lacked were sent again already.
+  // last round trip, of an incomplete step (ChunkWatch::kStep), and those that may be missing only
+  // because they were overtaken (kOvertaken). All other packets that the receiver lacked were sent
+  // again already.
   double in_doubt = 1.0;
   if (flow.aside > 0) {
     const double unasked =
@@ -34,8 +36,8 @@ std::uint32_t parities_for(Instant now, int size, const PhasePlan& plan, const S
   const double missing = loss * (in_doubt + loss * (1.0 - in_doubt));
   const auto cost = [&](std::uint32_t rows) {
     // `codes`: expected number of codes of this flow that lose more packets than they have
-    // parities. Such a code needs rows + 1 packets again, or its average number of losses if that
-    // is larger.
+    // parities. Such a code lost rows + 1 packets at least. It is taken to need that many again, or
+    // its average number of losses if that is larger.
     const std::uint32_t packets = grid.size(0);
     const double lost =
         (packets * missing + rows * loss) / (packets + rows);  // parities are lost, too

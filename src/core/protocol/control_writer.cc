@@ -51,8 +51,8 @@ bool ControlWriter::write(Instant now, Rank peer, TrainBuffer& out) {
     return write_last_report(now, peer, out) || write_farewell(now, peer, out);
   }
   if (link.report_due) {
-    // A later report replaces this one, so copies are worth it only if the peer may be waiting for
-    // it.
+    // A later report makes up for a lost one. So copies are worth it only if the peer may be
+    // waiting for this report: it has flows that were settled, or has said good-bye.
     const int usual = link.unreported_settles > 0 || link.gone ? link.copies() : 1;
     const int wanted = std::exchange(link.report_copies, 0);
     const int more = state_.outbox.data_empty() ? std::min(wanted, Path::kCopiesMax) : 1;
@@ -95,8 +95,8 @@ PeerMessages::Listed ControlWriter::write_report(Instant now, Rank peer, TrainBu
 }
 
 // Returns the number of copies of a control datagram after `tries` tries without an answer. Control
-// goes ahead of data, so on a slow link copies could use up the whole pace and no data would ever
-// leave. Therefore tries add copies only while no data is queued.
+// goes ahead of data, so on a slow link copies could use up all that the pacer allows, and no data
+// would leave. Therefore tries add copies only while no data is queued.
 int ControlWriter::copies(Rank peer, std::uint32_t tries) const {
   return state_.links[peer].copies(state_.outbox.data_empty() ? tries : 0);
 }
@@ -130,7 +130,8 @@ bool ControlWriter::write_repair_request(Instant now, Rank peer, Round& round, F
 }
 
 // WIRE 6.4: one report goes ahead of the good-bye if it tells of messages that did not match or
-// were given up. The peer's receives would take the good-bye for the reason otherwise.
+// were given up. Otherwise the peer's receives of these messages would fail with the good-bye as
+// their reason.
 bool ControlWriter::write_last_report(Instant now, Rank peer, TrainBuffer& out) {
   Link& link = state_.links[peer];
   PeerMessages* const messages = state_.rounds.messages(peer);

@@ -13,14 +13,15 @@ constexpr Duration kBackOff = Duration(limits::kBackOffNs);
 // something asks after one time-out, then after two and four more: three times in this period.
 constexpr int kQuietTimeouts = 8;
 
-// Number of times that peers are asked whether they are content (Group::content). Each answer
-// starts the quiet period again, so the period can pass only after the last question.
+// Limit on how often peers are asked whether they want nothing more from this rank
+// (Group::content). Each answer starts the quiet period again, so the period passes only after the
+// last question.
 constexpr int kQuestionsMax = 4;
 
 // How long this rank serves peers that are not content: 64 time-outs of the slowest link, within
-// two limits. It serves for at least 4 back-offs, so that even a peer that asks as rarely as
-// possible can ask a few times. It serves for at most 5 s or 16 time-outs, whichever is longer,
-// because a peer may wait in a call that this rank will never make.
+// two limits. It serves for at least 4 kBackOff, the longest pause between two questions of a peer,
+// so that every peer can ask a few times. It serves for at most 5 s or 16 time-outs, whichever is
+// longer, because a peer may wait in a call that this rank will never make.
 constexpr int kServeTimeouts = 64;
 constexpr Duration kServeMin = 4 * kBackOff;
 constexpr int kServeTimeoutsMin = 16;
@@ -33,8 +34,9 @@ constexpr Duration kRelayQuietMin = std::chrono::milliseconds(1250);
 constexpr Duration kRelayMax = std::chrono::seconds(60);
 
 // A good-bye is repeated for at least kFarewellMin, which is longer than most outages of a network,
-// and at least kFarewellTriesMin times, in case this process was stopped meanwhile. For a peer that
-// may not be there, only the number of times must be reached.
+// and at least kFarewellTriesMin times, because kFarewellMin may pass while this process is
+// stopped. To a peer that was never heard, and so may not be there, kFarewellTriesMin times are
+// enough.
 constexpr Duration kFarewellMin = 2 * kBackOff;
 constexpr std::uint32_t kFarewellTriesMin = 12;
 
@@ -42,7 +44,8 @@ constexpr std::uint32_t kFarewellTriesMin = 12;
 constexpr int kFarewellCopies = 3;
 
 // Number of good-byes that leave at equal pauses before the pause doubles. On some links a burst of
-// losses ends after a number of packets, so the burst ends sooner if more packets are sent.
+// losses ends after a number of packets, however long they take, so sending more packets ends it
+// sooner.
 constexpr std::uint32_t kTriesAtAPace = 4;
 
 }  // namespace

@@ -2,9 +2,9 @@
 // quiet, then repeats its good-bye until each has answered. Class Leaving asks and tells the peers.
 //
 // The states are `here`, serving (after serve()) and parting (after part()). A peer may still wait
-// for this rank because the rank's last confirmation or packet was lost. Its requests may be lost,
-// too, so that it seems quiet. Therefore the rank repeats its good-bye, after which the peer waits
-// no more.
+// for this rank because the rank's last confirmation or packet was lost. The peer's requests may be
+// lost, too, so that the peer seems quiet. Therefore the rank repeats its good-bye, after which the
+// peer waits no more.
 #pragma once
 
 #include <cstdint>
@@ -31,15 +31,15 @@ class Departure {
   struct Group {
     bool idle = false;  // no round is open
     // If true, no peer has said good-bye. Then this rank may part only once all peers are content
-    // or quiet.
+    // (want nothing more from it) or quiet.
     bool first = true;
     bool content = false;  // all reported that they have no round open and opened all of ours
     Duration silence{};    // time since any peer was heard
     Duration slowest{};    // time-out of the slowest link
   };
   std::optional<Instant> ask_again(Instant now, const Group& group) const;
-  // Returns true if peers should be asked now whether they are content. Peers are asked when no
-  // round is open here any more, up to kQuestionsMax times.
+  // Returns true if peers should be asked now whether they are content (Group). They are asked when
+  // no round is open here any more, up to kQuestionsMax times.
   bool asks_peers(Instant now, const Group& group);
   // Notes that this process forwarded a datagram between two peers that have no path of their own.
   // These peers could not end their last operation without this process, so this rank stays while

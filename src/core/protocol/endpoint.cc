@@ -35,8 +35,8 @@ void Endpoint::start(Instant now, Round& round) {
 
 void Endpoint::fail(Instant now, Round& round, const Status& status, const Blame& blame) {
   if (!round.ended) settling_.finish(now, round, status, blame);
-  // If the round never started, datagrams may be kept for it. replay_early() removes them from the
-  // early buffer.
+  // If the round fails before start(), the early buffer may hold datagrams of it. replay_early()
+  // removes them.
   receiver_.replay_early(now, round);
   reap(now);
 }
@@ -74,7 +74,7 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
     return;
   }
   if (prefix.type == wire::PacketType::alive) {
-    // WIRE 6.9: the peer's process lives, but its rank has not spoken, so it still counts as
+    // WIRE 6.9: the peer's process lives, but its rank has not spoken, so the rank still counts as
     // unheard.
     state_.counters.refused_report += !state_.links[from].path().on_alive(now, prefix.sequence);
     return;
@@ -132,15 +132,15 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
       break;
   }
   if (refusal != wire::Refusal::none) ++state_.counters.refused[static_cast<int>(refusal)];
-  // WIRE 6.5: a peer that has left needs no credit, so it gets no report. Otherwise, if this rank
-  // has left too, the reports of both, in three copies each, would answer each other for ever.
+  // WIRE 6.5: a peer that has left needs no credit, so its datagrams cause no report. If they did,
+  // and this rank had left too, the reports of both would answer each other for ever.
   if (!state_.links[from].gone && (prefix.asks || state_.links[from].report_wanted()))
     state_.queue_report(from);
   reap(now);
 }
 
-// Handles each timer that is due. A timer that is armed for `now` meanwhile may have to wait for
-// the next call, because the loop is bounded by the number of timers.
+// Handles each timer that is due. The loop runs at most once for each timer that exists. So a timer
+// that a handler arms for `now` may have to wait for the next call.
 void Endpoint::on_wake(Instant now) {
   for (std::size_t i = 0; i < state_.timers.count(); ++i) {
     const auto due = state_.timers.take_due(now);

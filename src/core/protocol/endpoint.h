@@ -87,7 +87,7 @@ class Endpoint {
   WatchedTags& tags() { return tags_; }
   const WatchedTags& tags() const { return tags_; }
 
-  // With `on`, watches all peers: something other than a round waits for them.
+  // With `on`, watches whether all peers live, because something other than a round waits for them.
   void watch_all(Instant now, bool on) { liveness_.watch_all(now, on); }
   // Call it when another communicator found that the peer's process is dead. Exact operations with
   // the peer fail, now and later, and lossy ones do without it.
@@ -118,8 +118,8 @@ class Endpoint {
   const PacketOrder& order() const { return order_; }
   const Sender& sender() const { return sender_; }
 
-  // Shortens datagrams to the length that all ranks agreed their paths carry. No operation may be
-  // open, or have been opened.
+  // Shortens datagrams to the length that all ranks agreed their paths carry. Call it before the
+  // first operation is opened.
   void shorten_datagrams(std::size_t bytes);
   // Sets which links keep bytes intact (EndpointConfig::intact). No operation may be open.
   void keep_intact(std::vector<std::uint8_t> by_rank);

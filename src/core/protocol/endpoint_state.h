@@ -43,12 +43,12 @@ struct EndpointConfig {
   bool permute = true;
   // A congestion controller paces the datagrams that this rank sends (collective::Node).
   bool paced = false;
-  // All ranks share a host, and all of them know it. Their barriers go through one rank (WIRE 2.9;
-  // see collective::plan_collective()).
+  // If true, all ranks share a host, and all of them know this. Their barriers go through one rank
+  // (WIRE 2.9; see collective::plan_collective()).
   bool one_host = false;
   std::vector<std::size_t> window_bytes;  // by peer: bytes that may be in flight to it
-  // Smallest window of a peer towards this rank, in bytes. It sets how often this rank reports. If
-  // 0, it is the same as this rank's window towards the peer.
+  // Smallest window, in bytes, that a peer has towards this rank. It sets how often this rank
+  // reports. 0 means that it equals this rank's window towards the peer.
   std::size_t peers_window_bytes = 0;
   Duration rtt_initial = std::chrono::milliseconds(10);
   // Silence after which a peer is taken for dead if something is expected from it. 0: never.
@@ -141,7 +141,8 @@ struct EndpointState {
     timers.arm_link(peer, now + links[peer].quiet_time(round.plan->phase(kind).gives_up()));
   }
 
-  // Returns true if the peer has opened the operation, so that more than eager packets may leave.
+  // Returns true if the peer said that it opened the operation, so that more than eager packets may
+  // leave.
   bool gate_open(const Round& round, Rank peer) const;
   // Takes the peer out of a multicast pass. The peer gets the rest of its flow by unicast.
   void leave_group(Round& round, FlowKind kind, Rank peer);

@@ -26,8 +26,8 @@ class Failures {
     std::vector<std::uint64_t> pair_receives;
   };
 
-  // This rank needs no more packets of a failed collective, so the entry says that both halves are
-  // settled.
+  // Adds a failure. This rank needs no more packets of the collective, so the entry says that both
+  // halves are settled.
   void add(Failure failure) {
     failure.entry.reduce_settled = failure.entry.spread_settled = true;
     latest_[count_++ % latest_.size()] = std::move(failure);
@@ -65,7 +65,8 @@ class Failures {
 };
 
 // Failures that peers reported of collectives that this rank has not opened yet. They are kept
-// because peers may not report them again: a stand-in sends nothing that a peer would answer.
+// because peers may not report them again. This rank may open the collective as a stand-in, which
+// sends no data that peers would answer by a report.
 class HeardFailures {
  public:
   struct Heard {

@@ -40,7 +40,7 @@ bool ReceiveFlow::ask_early(const ChunkWatch::Left& left) {
   const std::uint64_t lost = left.packets & ~arrived.word(left.word);
   if (lost == 0) return false;
   early.set_in_word(left.word, lost);
-  // A request that is due but not yet written becomes part of this one.
+  // If an early request is due and not yet written, its words become part of this request.
   const bool due = request_due && early_pass == requested_pass;
   request_word = due ? std::min(request_word, left.word) : left.word;
   request_end = due ? std::max(request_end, left.word + 1) : left.word + 1;
@@ -111,7 +111,7 @@ SendFlow::Request SendFlow::take_request(const wire::Repair& repair, ByteSpan wo
     wanted_base = 0;
     repair_position = {};
   }
-  // The datagram is a copy of one that was merged before.
+  // This part of the request was merged before, so the datagram is a copy.
   if (first_word < wanted_base) return Request::ignored;
   wanted_base = first_word + repair.words;
   for (std::uint32_t w = 0; w < repair.words; ++w) {

@@ -28,25 +28,26 @@ struct SendFlow {
   // GroupPass when all packets are out, when the flow settles, or when its receiver holds the other
   // receivers up. `cursor` then starts at the position that the GroupPass has reached.
   bool grouped = false;
-  // If true, the receiver wants no more packets, or there was nothing to send.
+  // If true, the receiver wants no more packets, or had left when the flow was set up.
   bool settled = false;
-  // If true, the receiver has settled this flow, and a report has told whether it used any packet.
+  // If true, a report has told whether the receiver, which has settled this flow, used any packet
+  // of it. Also true if the receiver has left the operation, so that no report will tell.
   bool informed = false;
-  // If true, the receiver used no packet. False while not informed.
+  // If true, a report has told that the receiver used no packet.
   bool missed = false;
   bool end_due = false;    // if true, an END waits to be sent
   std::uint16_t pass = 0;  // pass being sent, or last sent: 0 first, k = answer to request k
   bool pass_over = false;  // if true, all packets of `pass` have been handed out
   // Number of times that the first pass sends a short flow (WIRE 2.12), decided when its first
-  // packet is sent. `copies_over` of these copies are complete.
+  // packet is sent. `copies_over` of these copies have left completely.
   std::uint32_t copies = 1;
   std::uint32_t copies_over = 0;
   // Number of parities at the end of the first pass (WIRE 2.10), decided when its last packet is
   // sent.
   std::uint32_t parities = 0;
   std::uint32_t parities_sent = 0;
-  // When to repeat the END unless the flow is settled by then. Before the first END, it is when to
-  // probe the peer (Sender::ask_gated()).
+  // When to repeat the END unless the flow is settled by then. Before the first END: when to probe
+  // a peer that has not opened the operation (Sender::ask_gated()).
   Instant end_at = Instant::infinite_future();
   std::uint32_t end_tries = 0;
   // Packets of the first pass that have left. Until the first pass is over, only these are sent
@@ -72,7 +73,8 @@ struct SendFlow {
   // Number of packets that have left at least once.
   std::uint32_t begun() const { return copies_over > 0 ? packets : cursor.position().value; }
 
-  // Adds the packets of a repair request to `wanted`. Returns `taken` if they are to be sent again.
+  // Adds the packets of a repair request to `wanted`. Returns `taken` if they are to be sent again,
+  // `ignored` for a request that is old or a copy, and `refused` if the flow has no such packets.
   enum class Request : std::uint8_t { taken, ignored, refused };
   Request take_request(const wire::Repair& repair, ByteSpan words);
   // Returns the next packet of `wanted`, or nullopt if all have been handed out. `delivered` is the
@@ -97,7 +99,8 @@ struct GroupPass {
 // is summed twice.
 struct ReceiveFlow {
   // WIRE 5.8: after this many repair requests in a row without an answer, further ones back off. If
-  // half of the packets are lost, one in 256 flows of one packet gets so far.
+  // half of the packets are lost, the answers to eight requests for one packet are all lost once in
+  // 256 (2^8) times.
   static constexpr std::uint32_t kFruitlessMost = 8;
 
   std::uint32_t packets = 0;  // 0 if there is nothing to receive in this phase
@@ -117,12 +120,12 @@ struct ReceiveFlow {
   Rank cut_by = kNoRank;             // the rank whose deadline made the sender leave
   std::int32_t ended_pass = -1;      // last pass known to be over
   std::uint16_t requested_pass = 0;  // repair requests made
-  // The latest request that was made before the first pass was over.
+  // Number of the latest request that was made before the first pass was over.
   std::uint16_t early_pass = 0;
   bool request_due = false;        // if true, a repair request waits to be sent
   std::uint32_t request_word = 0;  // first word of the request's next datagram
   std::uint32_t request_end = 0;   // end of the words that the request covers
-  // Requests in a row that were not answered; decides the back-off.
+  // How often in a row a report or a request asked for packets and none came; it sets the back-off.
   std::uint32_t tries = 0;
   std::uint32_t fruitless = 0;  // consecutive repair requests that brought no packet
   Instant ask_at{0};            // when the latest request was made
@@ -138,10 +141,10 @@ struct ReceiveFlow {
   std::uint32_t missing() const { return packets - arrived_count; }
   // Returns true if packets are missing, and none of those that came belongs to the first pass.
   bool first_pass_lost() const { return !complete() && arrived_count == repaired; }
-  // Returns true if a packet that must come has not come.
+  // Returns true if a required packet is missing (RoundClient::required()).
   bool required_missing() const;
-  // Returns true if the delivery class asks for more packets than have arrived. With `fetch_empty`
-  // the same holds for a flow whose first pass was lost whole.
+  // Returns true if the delivery class asks for more packets than have arrived. With `fetch_empty`,
+  // returns true also for a best-effort flow whose first pass was lost whole.
   bool needs_more(Delivery::Kind delivery, double loss_max, bool fetch_empty) const;
   // Returns the number of the pass whose END is awaited. Answers to early requests are part of the
   // first pass, which has number 0.

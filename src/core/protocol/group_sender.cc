@@ -9,10 +9,11 @@ namespace leeway::protocol {
 namespace {
 
 // How long a multicast pass waits for a member that holds it up, in time-outs of the slowest
-// member. To send to this member alone costs as much as the whole pass, so patience pays.
+// member. Sending to this member alone would cost as much again as the whole pass, so patience
+// pays.
 constexpr int kPatience = 8;
 
-// With one receiver there is nothing to share.
+// Least number of members of a shared pass: with one receiver there is nothing to share.
 constexpr std::uint32_t kMembersMin = 2;
 
 }  // namespace

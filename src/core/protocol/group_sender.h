@@ -21,8 +21,8 @@ class GroupSender {
   GroupSender(bool on, const std::vector<Link>& links) : on_(on), links_(links) {}
 
   bool on() const { return on_; }
-  // Returns true if a receiver that gets this phase by unicast may also have heard its packets,
-  // because they are multicast to others.
+  // Returns true if a receiver that gets this phase by unicast may also have heard the phase's
+  // packets, because they are multicast to others.
   bool may_have_heard(const PhasePlan& plan) const { return on_ && plan.same_for_all; }
 
   // Multicast datagrams are numbered apart, by one count for all receivers (WIRE 1.5).

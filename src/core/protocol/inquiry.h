@@ -1,6 +1,6 @@
-// Asks all ranks how far they are when a collective stalls: it may wait for a rank with which this
-// rank exchanges no packets (WIRE 2.9), or ranks may mean different operations. Reports then tell
-// which rank has not opened the collective, and which rank means another one.
+// When a collective stalls, asks all ranks how far they are: the collective may wait for a rank
+// with which this rank exchanges no packets (WIRE 2.9), or ranks may mean different operations.
+// Reports then tell which rank has not opened the collective, and which rank means another one.
 #pragma once
 
 #include "protocol/endpoint_state.h"

@@ -15,8 +15,8 @@ bool Link::on_report(Instant now, const PathReport& report) {
   if (!path_->on_report(now, report)) return false;
   answered |= report.largest_sequence != 0;
   if (path_->in_flight() == in_flight) return true;  // the report is late or has nothing new
-  // While there is no credit, probes go on backing off. Otherwise each answer would cause a new
-  // probe.
+  // While there is no credit, probe_tries stays, so that the pauses between probes go on growing.
+  // If a report reset it, each answer to a probe would soon cause the next probe.
   if (path_->credit() > 0) probe_tries = 0;
   probe_at = Instant::infinite_future();
   return true;

@@ -80,7 +80,7 @@ class Link {
   bool gone = false;                          // the peer said good-bye, or is dead
   bool dead = false;                          // this rank gave the peer up (WIRE 6.6)
   bool gave_us_up = false;                    // the peer has said that it gave us up (WIRE 6.7)
-  // This rank is leaving, and the peer wants nothing more from it.
+  // If true, this rank is leaving, and the peer's latest report asks nothing more of it.
   bool content = false;
 
   // Returns true if the peer has reported that it opened an operation.
@@ -111,8 +111,8 @@ class Link {
   Instant report_at = Instant::infinite_future();  // when a delayed report is due
   // Number of flows from the peer that were settled since the last report.
   std::uint32_t unreported_settles = 0;
-  // One of these flows was a message. The message's sender learns only from a report that the
-  // message has arrived.
+  // If true, a flow among `unreported_settles` was a message. Its sender learns only from a report
+  // that the message has arrived.
   bool point_unreported = false;
   Instant probe_at = Instant::infinite_future();  // armed while the window is full
   std::uint32_t probe_tries = 0;

@@ -35,7 +35,7 @@ bool Liveness::expects(Rank peer) const {
 
 bool Liveness::wake(Instant now, Rank peer) {
   Link& link = state_.links[peer];
-  // A rank that says good-bye asks nothing else (WIRE 6.4), so it judges no peer by silence.
+  // After its good-bye a rank sends no probes (WIRE 6.4), so it judges no peer by silence.
   if (!link.watch.on() || link.gone || state_.departure.parting()) return false;
   const Watch::Look look = link.watch.look(now, link.path().heard_at(), expects(peer), link.rtt(),
                                            state_.config.peer_timeout);
@@ -82,7 +82,8 @@ Status Liveness::loss_of(const Round& round, Rank peer) const {
   return state_.links[peer].gave_us_up ? gave_up_by(peer) : died(state_, round, peer);
 }
 
-// An exact operation can no longer be complete and fails. A lossy one goes on without the peer.
+// Fails an exact operation that is not done, because it can no longer be complete. Any other
+// operation goes on without the peer.
 void Liveness::lose_peer(Instant now, Round& round, Rank peer) {
   if (round.ended) return;
   if (!round.done && round.plan->tag.delivery == Delivery::Kind::exact)
@@ -99,8 +100,8 @@ void Liveness::start_without(Instant now, Round& round) {
     if (peer == state_.config.self || !link.gone) continue;
     if ((link.dead || link.gave_us_up) && exact)
       return settling_.finish(now, round, loss_of(round, peer), {peer});
-    // Packets that the peer sent before it left may still come, so the flow ends after a quiet
-    // time.
+    // Packets that the peer sent before it left may still come, so an exact flow ends only after a
+    // quiet time.
     if (exact) state_.timers.arm_link(peer, now + link.quiet_time(/*gives_up=*/false));
     if (!exact) settling_.end_abandoned(now, round, peer);
   }

@@ -15,7 +15,7 @@ class Liveness {
   // Starts to watch a peer from which something is expected.
   void watch(Instant now, Rank peer);
   void watch_peers(Instant now);
-  // With `on`, watches all peers: something other than a round waits for them.
+  // With `on`, watches whether all peers live, because something other than a round waits for them.
   void watch_all(Instant now, bool on);
   // Looks whether a watched peer lives. Returns true if the peer is dead; then call bury().
   bool wake(Instant now, Rank peer);
@@ -31,7 +31,8 @@ class Liveness {
   // Call it when a process that was given up as dead speaks again. Tells the process that it was
   // given up, and ignores its datagram.
   void answer_dead(Rank from, wire::PacketType type);
-  // WIRE 6.10: answers a flood of probes by a few reports, the last of them after the last probe.
+  // WIRE 6.10: answers a flood of probes by a few reports, the last of which leaves after the last
+  // probe came.
   void on_probe(Instant now, Rank from);
   void answer_probe(Instant now, Rank peer);
 
@@ -40,9 +41,10 @@ class Liveness {
   const Status& given_up() const { return given_up_; }
   // Error that names the first peer that was found dead; ok if none was.
   const Status& first_death() const { return first_death_; }
-  // Returns kNoRank if no peer is dead.
+  // Returns the first peer that was found dead, or kNoRank.
   Rank first_dead() const { return first_dead_; }
-  // Returns true if at least one peer, or every one, has said good-bye or is dead.
+  // Return true if at least one peer (any_gone) or every peer (all_gone) has said good-bye or is
+  // dead.
   bool any_gone() const { return state_.any_gone; }
   bool all_gone() const;
 

@@ -40,8 +40,8 @@ class LossBursts {
   // Datagrams in a stretch: enough for several bursts of ten datagrams, few enough to be soon over.
   static constexpr std::uint32_t kStretch = 64;
   static constexpr int kStretches = 32;
-  // Chance may explain a lower dispersion: the mean of 32 squares has a standard error of a
-  // quarter.
+  // Chance may explain a dispersion below this. Independent losses have 1, and the mean of 32
+  // squares (kStretches) has a standard error of a quarter, so 2 is four of them above.
   static constexpr double kByChance = 2.0;
   static constexpr double kMost = 64.0;
 

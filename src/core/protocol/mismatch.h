@@ -10,11 +10,11 @@ namespace leeway::protocol {
 
 struct EndpointConfig;
 
-// The error for a message that is longer than the receive that it meets.
+// The error for a message that is longer than its receive has room for.
 Status too_long(const Round& round, Rank from, std::uint64_t sent, Rank to, std::uint64_t room);
 
-// The error of an uneven all_to_all in which the sender's count is not the one that the receiver
-// gave.
+// The error of an uneven all_to_all in which a sender's count is not the one that its receiver
+// expects.
 Status unequal_pair(const Round& round, Rank from, std::uint64_t sent, Rank to,
                     std::uint64_t expected);
 
@@ -22,8 +22,8 @@ Status unequal_pair(const Round& round, Rank from, std::uint64_t sent, Rank to,
 Status disagree(const EndpointConfig& config, const Round& round, Rank peer,
                 const wire::OperationTag& theirs);
 
-// Returns true if a peer's failure with this code means that the peer refused its own call. Its
-// report then does not say which operation it meant.
+// Returns true if a peer's failure with this code means that the peer refused its own call. The
+// peer's report then does not say which operation it meant.
 bool is_refusal(StatusCode code);
 // Returns true if a peer's failure with this code means that it and this rank make different calls.
 // Then the collective fails on all ranks, whatever its delivery class.

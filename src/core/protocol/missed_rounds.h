@@ -1,5 +1,5 @@
-// The latest collectives whose reduce half was settled without any packet of one peer. Reports list
-// them for this peer (WIRE 3.9).
+// The latest collectives whose reduce half was settled without any packet of one peer. Reports to
+// that peer list them (WIRE 3.9).
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace leeway::protocol {
 
 class MissedRounds {
  public:
-  // Notes collective `number`. All collectives below `opened_below` have been opened.
+  // Adds collective `number`. All collectives below `opened_below` have been opened.
   void note(std::uint32_t number, std::uint32_t opened_below) {
     bits_ = bits(opened_below);
     below_ = opened_below;

@@ -60,9 +60,9 @@ void Opening::start_towards(Round& round, Rank peer) {
     if (!state_.gate_open(round, peer)) ++round.gates_closed;
     state_.outbox.queue_data(peer);
   }
-  // WIRE 3.3: a report announces the operation to a peer that must wait for the ready gate, or to
-  // which we send nothing. Other peers learn of the operation from our data. If these data are
-  // lost, our time-out sends the report, and the peer repeats its END.
+  // WIRE 3.3: a report announces the operation to a peer whose flow to us must wait for the ready
+  // gate, or that sends to us and gets nothing from us. Other peers learn of the operation from our
+  // data. If these data are lost, our time-out sends the report, and the peer repeats its END.
   if (needs_gate || (receives && !sends)) state_.queue_report(peer);
 }
 
@@ -73,7 +73,8 @@ void Opening::start_messages(Instant now) {
     if (message->ended) continue;
     const Rank peer = message->plan->point_peer;
     start_towards(*message, peer);
-    // A message may have waited for longer than the time-out.
+    // A message may have waited for its turn for longer than the time-out, so that its timer is due
+    // already.
     const Instant due = message->opened_at + state_.links[peer].rtt().timeout();
     state_.timers.arm_link(peer, std::max(now, due));
     liveness_.watch(now, peer);

@@ -1,5 +1,5 @@
-// Two queues of peers: to send them control datagrams, and to send them data. Control goes first.
-// Peers are served in rotation, and each is in either queue at most once.
+// Two queues of peers: those that control datagrams wait for, and those that data waits for.
+// Control goes first. Peers are served in rotation, and each is in either queue at most once.
 #pragma once
 
 #include <cstddef>

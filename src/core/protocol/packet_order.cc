@@ -6,7 +6,7 @@ namespace leeway::protocol {
 namespace {
 
 // Stream tags of the keyed permutations. They keep permutations from sharing random numbers with
-// codecs or faults.
+// codecs or injected faults.
 constexpr std::uint32_t kRotationStream = 0x50000000;
 constexpr std::uint32_t kInnerStream = 0x60000000;
 

@@ -26,8 +26,9 @@ class ParityLedger {
 
   // Returns true for the first copy of this parity.
   bool is_first(std::uint32_t number) { return !seen_.test_and_set(number); }
-  // Returns the place that a parity covers from now on: the first one of its code that is empty.
-  // Returns nullopt if each missing packet of the code is covered already.
+  // Returns the place that a parity covers from now on: the first place of its code that holds
+  // neither a packet nor a parity. Returns nullopt if each missing packet of the code is covered
+  // already.
   std::optional<PacketIndex> cover(wire::ParityPlace parity, const Bitmap& arrived);
   // Call it when the packet came or was computed, so that its place holds the packet itself.
   void uncover(PacketIndex index);

@@ -43,8 +43,9 @@ void Path::configure(std::uint32_t window_datagrams, Duration initial_rtt,
     rtt = RoundTrip(initial_rtt);
   }
   set_window(window, peers_window);
-  // Control datagrams go beyond the window, so send times are kept for twice as many datagrams as
-  // the window has. Memory of an earlier call serves a smaller window, too.
+  // Control datagrams leave even if the window is full, so send times are kept for twice as many
+  // datagrams as the window has. A later call only makes the window smaller, so it keeps the
+  // memory.
   const std::size_t most = std::max(window_, window_most);
   if (!sent_at_.empty()) return;
   remembered_ = std::bit_ceil(2 * most);
@@ -85,8 +86,8 @@ std::uint32_t Path::take_sequence(Instant now) {
 }
 
 double Path::sent_in_round_trip(Instant now) const {
-  // Limit of the extrapolation: if the datagrams in flight left in one train, they do not show the
-  // pace.
+  // Limit of the extrapolation from `span` to a round trip: if the datagrams in flight left in one
+  // train, `span` does not show the pace.
   constexpr double kStretchMax = 4.0;
   const auto some = static_cast<std::uint32_t>(std::min<std::size_t>(in_flight(), sent_at_.size()));
   if (some == 0) return 0.0;

@@ -28,8 +28,8 @@ namespace leeway::protocol {
 // Smoothed round-trip time after RFC 6298, in nanoseconds.
 //
 // A sample far above all earlier ones indicates a pause: a process stood still, or its machine did.
-// If such a sample were used, time-outs would become as long as the pause. So it is used only if a
-// datagram that was sent later takes as long.
+// If such a sample were used, time-outs would become as long as the pause. So such a sample is used
+// only if a datagram that was sent after it ended takes so long, too.
 class RoundTrip {
  public:
   explicit RoundTrip(Duration initial = std::chrono::milliseconds(10))
@@ -103,18 +103,19 @@ class Path {
     limit_ = std::max(datagrams, limits::kGrantedDatagramsMin);
     open_ = std::min(window_, limit_);
   }
-  // Leaves the path without credit while the relay on the way has no room for data.
+  // While `held` is true, the path has no credit: the relay on the way has no room for data.
   void hold(bool held) { held_ = held; }
   bool held() const { return held_; }
   // Returns true if the limit is below the window, and at least half of the limit is in flight.
   bool nears_limit() const { return limit_ < window_ && 2 * in_flight() >= limit_; }
-  // Returns the number of datagrams that leave in a round trip, at the pace of those in flight. The
-  // true number may be larger if there was nothing more to send.
+  // Returns the number of datagrams that leave in a round trip, at the pace of those in flight. If
+  // this rank had nothing more to send, the path could carry more.
   double sent_in_round_trip(Instant now) const;
   // Largest number of datagrams of which send times are kept.
   std::size_t remembered() const { return remembered_; }
   // Returns the number of pieces in which a datagram of this length travels. A datagram longer than
-  // a frame is sent only where paths carry it whole (WIRE 10.7). So a frame's length stands for it.
+  // a frame is sent only where paths carry it whole (WIRE 10.7). So it counts as a frame
+  // (kFrameBytesMax).
   std::size_t pieces(std::size_t bytes) const {
     return pieces_of(std::min(bytes, limits::kFrameBytesMax), size.bytes());
   }
@@ -146,8 +147,8 @@ class Path {
   // If datagrams are overtaken, it is 1 as well, because they look lost until they come.
   double loss_dispersion() const { return overtaken_ > 0.0 ? 1.0 : bursts_.dispersion(); }
   // Returns the number of copies of a control datagram that are sent at once. A lost datagram costs
-  // a time-out, and a copy costs 36 bytes. At 1 % loss, all three copies are lost once in a
-  // million. The number grows with unanswered tries, because on some links a burst of losses ends
+  // a time-out, and a copy costs some tens of bytes. At 1 % loss, three copies are all lost once in
+  // a million. The number grows with unanswered tries, because on some links a burst of losses ends
   // only after a number of packets.
   int copies(std::uint32_t tries = 0) const {
     return std::max(delivered_ < 0.99 ? 3 : 1, tries < 4 ? 1 << tries : kCopiesMax);

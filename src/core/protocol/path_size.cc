@@ -10,10 +10,11 @@ namespace leeway::protocol {
 namespace {
 
 // UDP payloads worth trying beside the longest one:
-// - 548 and 952: IPv4 packets of 576 bytes, which IPv4 promises, and of 1,000, less headers;
-// - the base;
+// - 548: a packet of 576 bytes, which IPv4 promises to carry, less headers of IPv4 and UDP;
+// - 952: a packet of 1,000 bytes less headers of IPv6 and UDP;
+// - the base, kBaseDatagramBytes;
 // - 1400, 1452, 1472: Ethernet's 1,500 bytes less the headers of a tunnel, of IPv6, of IPv4;
-// - 4000 and 8972: InfiniBand's, and a jumbo frame's.
+// - 4000 and 8972: InfiniBand's packets, and jumbo frames.
 constexpr std::array<std::size_t, 8> kSizes = {548,  952, kBaseDatagramBytes, 1400, 1452, 1472,
                                                4000, 8972};
 
@@ -23,9 +24,10 @@ constexpr int kTriesMax = 3;
 // Limit on the pause between tries while the peer is not heard, unless the time-out is longer.
 constexpr Duration kUnheardPauseMax = std::chrono::seconds(1);
 
-// A path has become narrower when three things hold. At least kLongsLost long datagrams in a row
-// were lost, over at least kRoundTrips round trips. Meanwhile at least kShortsArrived datagrams
-// arrived, all short. At 10 % loss, ten in a row are lost by chance once in 10^10.
+// A path has become narrower when three things hold. At least kLongsLost long datagrams (longer
+// than the base) in a row were lost, over at least kRoundTrips round trips. Meanwhile at least
+// kShortsArrived datagrams arrived, all short. At 10 % loss, ten in a row are lost by chance once
+// in 10^10.
 constexpr std::uint32_t kLongsLost = 10;
 constexpr std::uint32_t kShortsArrived = 3;
 constexpr int kRoundTrips = 2;

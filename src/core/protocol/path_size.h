@@ -6,7 +6,8 @@
 // three long ones lost in a row, probes ask whether the path is narrower; after ten, that is
 // certain.
 //
-// Time comes in, and lengths of probes come out. Lengths are those of datagrams before a seal.
+// Time comes in, and lengths of probes come out. Lengths are those of datagrams before a seal adds
+// its bytes.
 #pragma once
 
 #include <algorithm>

@@ -48,7 +48,6 @@ void PeerMessages::push(Round& round, bool wanted) {
   if (wanted && list.size() <= limits::kTalkingMessagesMax) mention(round);
 }
 
-// Lets the oldest messages of a stream talk.
 void PeerMessages::give_turn(MessageStream& stream, bool send) {
   MessageList& list = stream.list(send);
   list.turn_ = MessageList::Turn::has;
@@ -177,7 +176,8 @@ void PeerMessages::give_up_unmatched(const Round& round) {
 }
 
 void PeerMessages::refuse(const Round& round) {
-  // The sender has ended a message once it sends one that may talk only after that.
+  // A message talks only after the one kWindow numbers before it has ended at the sender. So no
+  // report need list refused messages that are so far behind this one.
   constexpr std::uint32_t kWindow = limits::kTalkingMessagesMax;
   std::erase_if(refused_, [&](const GivenUp& one) {
     return one.tag == round.plan->message_tag && !after(one.number + kWindow, round.number);

@@ -2,11 +2,11 @@
 // they are sent, asked for and reported. So the cost of a datagram or a wake-up does not depend on
 // how many messages are posted.
 //
-// Two kinds of messages talk. In each direction, the limits::kTalkingTagsMax tags that have been
-// open longest have a *turn*, and tag 0 always has one; the oldest limits::kTalkingMessagesMax
-// messages of a tag with a turn talk. And the messages that the peer mentions talk, because both
-// sides have those open. Without the second kind, two ranks that post the same tags in different
-// orders could wait for each other's turns for ever.
+// Two kinds of messages talk. First, the oldest limits::kTalkingMessagesMax messages of each tag
+// that has a *turn*. Tag 0 always has one, and in each direction the limits::kTalkingTagsMax other
+// tags that have been open longest. Second, messages that the peer mentions, because both sides
+// have them open. Without the second kind, two ranks that post the same tags in different orders
+// could wait for each other's turns for ever.
 #pragma once
 
 #include <algorithm>
@@ -135,15 +135,16 @@ class PeerMessages {
   void push(Round& round, bool wanted);
   // Notes that the peer mentioned this message: it is sending it, or has posted its receive.
   void mention(Round& round);
-  // Notes that the peer has posted the receives below this number. Returns true if that is news.
+  // Notes that the peer has posted the receives below this number. Returns true if the number has
+  // grown.
   bool mention_sends(MessageStream& stream, std::uint32_t opened_below);
-  // Counts a send that is done although the peer may still lack some of it.
+  // Counts a send that is done for its caller although the peer may still lack some of it.
   void run_ahead(Round& round);
   std::uint32_t ahead() const { return ahead_; }  // number of such sends that have not ended
   // Removes a message that has ended.
   void erase(Round& round);
 
-  // Puts this stream first among touched(): reports list these streams because some of their
+  // Puts this stream first among touched(), the streams that reports list because some of their
   // messages have ended.
   void touch(MessageStream& stream);
   std::span<MessageStream* const> touched() const { return {touched_.data(), touched_count_}; }
@@ -154,16 +155,17 @@ class PeerMessages {
     std::size_t given_up = 0;  // places of given_up(), from the first on
     std::size_t refused = 0;   // places of refused(), from the first on
   };
-  // Places in talking() and in sending() with which the next report begins. It begins with the
-  // first places of given_up() and refused().
+  // Places in talking() and in sending() with which the next report begins. Of given_up() and
+  // refused() the next report lists the first places.
   Listed report_from() const { return report_from_; }
-  // Call it when a report was sent, in all its copies.
+  // Makes the next report begin behind `listed`. Call it when a report was sent in all its copies.
   void rotate(const Listed& listed);
   // Notes that a message to the peer has ended here before the peer had all of it.
-  // limits::kGivenUpReports reports say so.
+  // limits::kGivenUpReports reports tell the peer this.
   void give_up(std::uint32_t tag, std::uint32_t number);
-  // Like give_up(), for a message that does not match the peer's receive. Reports also say what the
-  // message was. They say so again after a later give_up(), because the receive may be posted late.
+  // Like give_up(), for a message that does not match the peer's receive. Reports also tell the
+  // type and length of the message. After a later give_up() of it they tell this again, because the
+  // receive may be posted late.
   void give_up_unmatched(const Round& round);
   struct GivenUp {
     std::uint32_t tag = 0;
@@ -180,9 +182,10 @@ class PeerMessages {
   void note_refusal_heard(std::uint32_t tag, std::uint32_t number);
   // The refused receives, first those that have waited longest to be listed.
   std::span<const GivenUp> refused() const { return refused_; }
-  // Returns the lowest number of the tag among refused() from place `listed` on, or `otherwise` if
-  // that is lower or there is none. A report that lists only the first `listed` places must not say
-  // that more receives were posted, because the sender would take the refused ones for done.
+  // Returns the lowest number among the receives of this tag in refused() from place `listed` on,
+  // or `otherwise` if that is lower or there is none. A report that lists only the first `listed`
+  // of refused() must not count the others as posted: a posted receive without an entry is done for
+  // the sender.
   std::uint32_t unlisted_below(std::uint32_t tag, std::size_t listed,
                                std::uint32_t otherwise) const;
   // Remembers the streams in the peer's latest report, for streams that are opened here only later.

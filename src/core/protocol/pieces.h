@@ -23,8 +23,8 @@ constexpr std::size_t pieces_of(std::size_t bytes, std::size_t most) {
   return (bytes + content - 1) / content;
 }
 
-// Replaces the train's datagrams by pieces of at most `most` bytes. These have one length, so that
-// they still form one train. The train must have been started for this number of pieces
+// Replaces the train's datagrams by pieces of at most `most` bytes. All pieces have one length, so
+// that they still form one train. The train must have been started for this number of pieces
 // (TrainBuffer::start). `whole`: scratch memory, TrainBuffer::kTrainBytesMax bytes or empty.
 void cut_train(TrainBuffer& train, std::size_t most, std::vector<std::byte>& whole);
 
@@ -35,8 +35,8 @@ class Pieces {
   static constexpr std::uint32_t kPlaces = 16;
 
   // Adds a piece. Returns the datagram, valid until the next call, if no piece is missing any more.
-  // Otherwise returns an empty span. If the piece is old, a copy, or does not fit the other pieces,
-  // nothing changes, and the span is empty, too.
+  // Otherwise returns an empty span. A piece that is old, a copy, or does not fit the other pieces
+  // changes nothing.
   ByteSpan add(std::uint32_t number, const wire::Piece& piece, ByteSpan content);
 
  private:

@@ -25,8 +25,8 @@ void Progress::on_collectives(Instant now, Rank peer, std::uint32_t opened_below
     }
     state_.outbox.queue_data(peer);
   }
-  // This rank believes settled_below only up to the collectives that it has opened itself
-  // (WIRE 2.6).
+  // This rank believes settled_below only up to the collectives that it has opened itself: it has
+  // sent nothing of later ones (WIRE 2.6).
   if (after(settled_below, state_.rounds.opened_below()))
     settled_below = state_.rounds.opened_below();
   if (!after(settled_below, link.peer_settled_below)) return;

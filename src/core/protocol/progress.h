@@ -9,9 +9,9 @@ class Progress {
  public:
   Progress(EndpointState& state, Settling& settling) : state_(state), settling_(settling) {}
 
-  // WIRE 2.6: returns true if the peer can have opened all collectives below `opened_below`. It can
-  // be limits::kRoundsAheadMax ahead of this rank, or of where it was last heard to be, if that is
-  // later.
+  // WIRE 2.6: returns true if the peer can have opened all collectives below `opened_below`. The
+  // number may exceed this rank's own, or the last one that the peer reported if that is higher, by
+  // limits::kRoundsAheadMax.
   bool may_have_opened(Rank peer, std::uint32_t opened_below) const;
   // Notes that the peer has opened, and has settled, all collectives below these numbers.
   void on_collectives(Instant now, Rank peer, std::uint32_t opened_below,

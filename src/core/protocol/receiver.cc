@@ -13,8 +13,8 @@ void Receiver::on_data(Instant now, Rank from, const wire::DataHeader& header, B
   ++state_.counters.data_received;
   Round* const round =
       state_.rounds.find(header.kind, header.round, header.message_tag, from, /*as_sender=*/false);
-  // WIRE 2.5: checks the digest first. If it differs, the header's progress may be that of other
-  // operations, so it is not believed.
+  // WIRE 2.5: checks the digest first. If it differs, the header's numbers of opened and settled
+  // collectives may count other operations, so they are not believed.
   if (round != nullptr && header.tag_digest != round->tag_digest) return dispute(now, *round, from);
   if (!progress_.may_have_opened(from, header.opened_below) ||
       !progress_.may_have_opened(from, header.settled_below)) {
@@ -48,8 +48,8 @@ void Receiver::without_round(Rank from, const wire::DataHeader& header, ByteSpan
   }
 }
 
-// The sender means another operation. Our report tells it which one we mean. Until its own report
-// says which one it means, a collective cannot end well here.
+// The sender means another operation. Our report tells it which one we mean. Until the sender's own
+// report says which one it means, a collective does not end here before its deadline.
 void Receiver::dispute(Instant now, Round& round, Rank from) {
   state_.refuse_plan(from);
   if (round.plan->point_to_point() || round.done || round.refuted) return;
@@ -78,7 +78,7 @@ bool Receiver::same_length(Instant now, Round& round, Rank from, const Header& h
 }
 
 // Sets the length of a message from the first datagram that states it. Returns false if the length
-// makes no sense, or is more than the receive has room for. In the second case the message fails on
+// makes no sense, or is more than the receive has room for. A message that is too long fails on
 // both sides.
 bool Receiver::take_length(Instant now, Round& round, Rank from, std::uint32_t packets,
                            std::uint32_t tail) {
@@ -166,7 +166,8 @@ void Receiver::watch_chunks(Instant now, Round& round, Rank from, const wire::Da
   if (flow.ask_early(*left)) state_.outbox.queue_control(from);
 }
 
-// Handles a packet that was there already. Its last copy says that the pass is over (WIRE 2.12).
+// Handles another copy of a packet that has arrived. The flow's last copy says that the pass is
+// over (WIRE 2.12).
 void Receiver::note_last_copy(Instant now, Round& round, Rank from,
                               const wire::DataHeader& header) {
   ReceiveFlow& flow = round.receive(header.kind, from);
@@ -230,8 +231,8 @@ void Receiver::on_end(Instant now, Rank from, const wire::End& end) {
   state_.arm_quiet(now, *round, end.kind, from);
 }
 
-// Sends one report for every END that came. A peer that hears no report sends more ENDs, and so
-// gets more reports.
+// Makes one copy of a report due for every END that came. A peer whose reports are lost sends more
+// ENDs, and so gets more reports.
 void Receiver::tell_settled(Rank peer) {
   ++state_.links[peer].report_copies;
   state_.queue_report(peer);
@@ -297,14 +298,14 @@ void Receiver::on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer)
   settling_.finish(now, round, left_early(state_, round, kind, peer), {peer});
 }
 
-// Before the first pass has ended, says again that the operation is open here. After it, asks for
-// missing packets.
+// Before the first pass has ended, reports again that the operation is open here. Afterwards asks
+// for missing packets.
 void Receiver::ask_again(Instant now, Round& round, FlowKind kind, Rank peer) {
   ReceiveFlow& flow = round.receive(kind, peer);
   if (flow.ended_pass < 0) {
     // A peer that has opened the operation sends at once when it hears that we have. If it is still
-    // silent, our reports may be lost, so this one goes in copies. Packets of a spread may not
-    // exist there yet, so their absence proves nothing.
+    // silent, our reports may be lost, so this one goes in copies. Packets of a spread half may not
+    // exist at the peer yet, so their absence proves nothing.
     const bool at_once = kind == FlowKind::reduce || !round.plan->phase(FlowKind::reduce).active;
     if (flow.tries > 0 && at_once && state_.gate_open(round, peer))
       state_.links[peer].report_copies = state_.links[peer].copies(flow.tries);

@@ -6,14 +6,15 @@
 namespace leeway::protocol {
 namespace {
 
-// Entries that a report keeps free while it lists something, for what it lists later (WIRE 3.4).
+// Entries that a report keeps free for what it lists later (WIRE 3.4). While it lists receives, it
+// keeps kForSends free for sends; while it lists refused receives, kForReceives; and so on.
 constexpr std::size_t kForSends = 1;
 constexpr std::size_t kForReceives = 1 + kForSends;
 constexpr std::size_t kForRefused = 1 + kForReceives;
 constexpr std::size_t kForGivenUp = 1 + kForRefused;
 static_assert(kForGivenUp == limits::kMessageEntries);
 
-// Bytes of `kept` such entries, and of the tag of the receive among them.
+// Bytes of `kept` free entries. If one is for a receive, adds the bytes that state its tag.
 constexpr std::size_t bytes_of(std::size_t kept) {
   return kept * wire::kOpenMessageBytes + (kept >= kForReceives ? wire::kOpenedStreamBytes : 0);
 }
@@ -21,7 +22,7 @@ constexpr std::size_t bytes_of(std::size_t kept) {
 // Fills a report to one peer, as far as there is room.
 class Contents {
  public:
-  // `refused_listed`: refused receives that the report lists already.
+  // `refused_listed`: number of refused receives that the report lists already.
   Contents(Rank peer, std::size_t room, wire::Report& report, std::size_t refused_listed = 0)
       : peer_(peer), room_(room), report_(report), refused_listed_(refused_listed) {}
 
@@ -104,7 +105,7 @@ std::size_t Contents::list_given_up(const PeerMessages& messages) {
 }
 
 // Lists receives that failed because their messages do not match. The sender compares the tags, so
-// the send fails as it does while the receive is still open (WIRE 3.5). Returns how many it listed.
+// its send fails just as if the receive were still open (WIRE 3.5). Returns how many it listed.
 std::size_t Contents::list_refused(const PeerMessages& messages) {
   for (const PeerMessages::GivenUp& one : messages.refused()) {
     if (!has_room(wire::kOpenMessageBytes, kForReceives)) break;
@@ -182,7 +183,8 @@ std::size_t Contents::list_receives(const PeerMessages& messages) {
     if (list_stream(messages, stream, kept) == 0 && !refused) break;
     says_zero |= stream.tag == 0;
   }
-  // Without this, the report would say that all receives of tag 0 have ended.
+  // Every report counts the posted receives of tag 0, and those without an entry count as ended.
+  // So they are listed here if they were not above.
   if (!says_zero) list_stream(messages, *messages.find(0), kept);
   return passed;
 }
@@ -260,7 +262,8 @@ ReportContents report_contents(Instant now, Rank peer, const Link& link, const R
   const std::size_t usual_room = room - (touched ? wire::kOpenedStreamBytes : 0);
   Contents contents(peer, usual_room, report);
   for (const Round* round : rounds.collectives()) contents.list(*round, kForGivenUp);
-  // Failures go before messages: a report without them says that the collectives have ended well.
+  // Failures go before messages: a collective that a report leaves out counts as ended without
+  // error.
   const auto list_failures = [&](std::size_t kept) {
     failures.list(peer, rounds.collectives_opened(), report.open.size() - kept,
                   usual_room - bytes_of(kept), report);
@@ -271,7 +274,7 @@ ReportContents report_contents(Instant now, Rank peer, const Link& link, const R
     made.listed.given_up = contents.list_given_up(*messages);
     made.listed.refused = contents.list_refused(*messages);
     made.listed.receives = contents.list_receives(*messages);
-    // Our sends are the last messages, because the peer can do without them, or ask again.
+    // Our sends are listed last, because the peer can do without hearing of them, or ask again.
     made.listed.sends = contents.list_sends(*messages);
   }
   list_failures(0);

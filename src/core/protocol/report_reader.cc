@@ -175,8 +175,9 @@ void ReportReader::on_entry(Instant now, Round& round, Rank from, const wire::Op
   round.refuted = true;
 }
 
-// Handles a collective's failure at the peer. The collective fails here, too, if the two ranks make
-// different calls (makes_another_call()). Otherwise it goes on without further data from the peer.
+// Handles a round that has failed at the peer. It fails here, too, if the two ranks make different
+// calls (makes_another_call()), or if it is an exact stand-in. Otherwise it goes on without further
+// data from the peer.
 void ReportReader::on_peer_failed(Instant now, Round& round, Rank from,
                                   const wire::OpenRound& theirs) {
   if (!round.done && makes_another_call(theirs.failure)) {
@@ -186,7 +187,7 @@ void ReportReader::on_peer_failed(Instant now, Round& round, Rank from,
                               disagree(state_.config, round, theirs.about, theirs.other),
                               {theirs.about, theirs.other});
     }
-    // If another rank refused its call, peers are told of that rank, not of this one.
+    // If a rank refused its own call, this rank tells its peers of that rank, not of itself.
     const bool refusal = is_refusal(theirs.failure);
     const Rank about = theirs.about != kNoRank ? theirs.about : from;
     return settling_.finish(

@@ -42,7 +42,7 @@ struct Told {
   Rank about = kNoRank;
 };
 
-// The rank that an error names and, for a mismatch, the operation that this rank means.
+// The rank that an error names and, for a mismatch, the operation that the named rank means.
 struct Blame {
   Rank rank = kNoRank;
   wire::OperationTag tag{};
@@ -53,8 +53,8 @@ struct Blame {
 
 struct MessageStream;
 
-// Which open rounds to cancel: all, or those for which a caller waits. The others are open only for
-// peers that lack their data.
+// Which open rounds to cancel: all, or those for which a caller waits. Rounds for which no caller
+// waits are open only for peers that lack their data.
 enum class Cancelled : std::uint8_t { all, awaited };
 
 // State of a round, with the queries that need no other state. The parts of Endpoint change it.
@@ -73,7 +73,7 @@ struct Round {
   bool ahead = false;              // PeerMessages::run_ahead() was called
   bool talks = false;              // for a message: see peer_messages.h
   bool mentioned = false;          // talks because the peer mentioned it
-  // The round leaves the protocol once the event that ended it has been handled.
+  // If true, the round leaves the protocol once the event that ended it has been handled.
   bool ended = false;
   // A failing message ends with this status at fail_at, so that its peer can be told before.
   Status failure;

@@ -31,8 +31,8 @@ enum class Acceptance : std::uint8_t {
   refused,  // the payload does not have the planned length: the ranks disagree about the operation
 };
 
-// Endpoint calls these on the driving thread, never one from inside another. Implementations may
-// call Endpoint::release_chunks().
+// Endpoint calls these functions on the driving thread, and never calls one from inside another.
+// Implementations may call Endpoint::release_chunks().
 class RoundClient {
  public:
   virtual ~RoundClient() = default;
@@ -59,14 +59,14 @@ class RoundClient {
   // Hands over a first copy of a packet. The flow's weight is known by then.
   virtual Acceptance accept(Rank from, const wire::DataHeader& header, ByteSpan payload) = 0;
 
-  // Encodes a parity of the packets to this receiver, as payload() does for a packet. This and the
-  // next three are called only if the phase is coded.
+  // Encodes a parity of the packets to this receiver, as payload() does for a packet. This function
+  // and the next three are called only if the phase is coded.
   virtual Payload parity(FlowKind, Rank, wire::ParityPlace, MutableByteSpan) { return {}; }
   // Stores a parity in the place of a missing packet. Returns false if the parity does not have the
   // planned length.
   virtual bool hold_parity(FlowKind, Rank, PacketIndex, ByteSpan) { return false; }
   // Returns the parity that lies in the place of a packet that has just come. The bytes stay valid
-  // until the next call of one of these four functions.
+  // until the next call of parity(), hold_parity(), lift_parity() or recover().
   virtual ByteSpan lift_parity(FlowKind, Rank, PacketIndex) { return {}; }
   // Computes the missing packets of a code. Each place of the code holds a packet or a parity.
   // `last` is a parity that has just come and is not stored yet; its place in the code is

@@ -45,8 +45,8 @@ struct PhasePlan {
   // Exact delivery only.
   bool coded = false;
 
-  // Returns true if the receiver does not ask for losses of the first pass, except required
-  // packets.
+  // Returns true if the receiver does not ask for losses of the first pass. It still asks for
+  // required packets, and with fetch_empty for a pass that was lost whole.
   bool gives_up() const { return delivery == Delivery::Kind::best_effort; }
 };
 
@@ -80,8 +80,8 @@ struct RoundPlan {
   // The caller waits until every owner has reported whether it used any of our contribution
   // (SendFlow::missed).
   bool confirm_use = false;
-  // Number of a collective; with nullopt it takes the next one. This rank opens no rounds for
-  // numbers that are skipped, because it made those calls another way.
+  // Number of a collective; with nullopt the collective takes the next number. This rank opens no
+  // rounds for numbers that are skipped, because it made those calls another way.
   std::optional<std::uint32_t> number;
   // The round is a stand-in: it only holds the place of an operation that goes another way, may yet
   // come, or is refused here. It has no flows, and is open until end_stand_in() or reopen_round().

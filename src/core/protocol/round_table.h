@@ -120,10 +120,10 @@ class RoundTable {
   std::uint32_t settled_below() const { return settled_below_; }
   void refresh_settled_below();
   // Notes that a collective failed here because ranks make different calls. settled_below() does
-  // not pass it as long as reports list it, because a confirmation would let a peer that has not
-  // heard of the failure return success.
+  // not pass this collective as long as reports list the failure: a confirmation would let a peer
+  // that has not heard of the failure return success.
   void hold_settled_below(std::uint32_t number) { held_[held_count_++ % held_.size()] = number; }
-  // Returns true if this rank may have closed the collective before all had confirmed it.
+  // Returns true if this rank may have closed the collective before all peers had confirmed it.
   bool may_have_given_up(std::uint32_t number) const { return after(gave_up_below_, number); }
   // Number of receives posted for this peer's messages of a tag.
   std::uint32_t receives_opened(Rank peer, std::uint32_t tag) const {

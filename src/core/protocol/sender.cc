@@ -19,8 +19,8 @@ bool Sender::poll(Instant now, TrainBuffer& out) {
   return false;
 }
 
-// If this rank is not paced, spread goes before reduce: its packets were just summed and are in the
-// cache. If it is paced, reduce goes first, because every rank waits for the rank whose
+// If this rank is not paced, spread goes before reduce: spread packets were just summed and are in
+// the cache. If it is paced, reduce goes first, because every rank waits for the rank whose
 // contributions come last (docs/measurements/protocol.md).
 bool Sender::fill_from_link(Instant now, Rank peer, TrainBuffer& out) {
   constexpr int kLast = wire::kFlowKinds - 1;
@@ -54,8 +54,8 @@ bool Sender::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kind,
       state_.timers.arm_link(peer, link.probe_at);
     }
   }
-  // A train holds one copy. The next copy leaves behind the trains to other destinations (WIRE
-  // 2.12).
+  // A train holds one copy of a flow. The next copy leaves behind the trains to other destinations
+  // (WIRE 2.12).
   if (credit > 0 && flow.first_pass()) begin_copy(round, kind, peer);
   while (credit > 0 && out.has_room()) {
     const bool again = !flow.first_pass() || flow.repairs_aside();
@@ -86,7 +86,8 @@ bool Sender::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kind,
 }
 
 // Returns how many more packets of the flow may go to a peer that has not opened the operation.
-// Such a peer keeps limits::kEagerPackets of one flow, and limits::kEarlySlotsPerPeer in all.
+// Such a peer keeps limits::kEagerPackets packets of one flow, and limits::kEarlySlotsPerPeer of
+// all flows of this rank.
 std::uint32_t Sender::eager_credit(const SendFlow& flow, Rank peer) const {
   std::uint32_t kept = 0;
   for (const Round* round : state_.rounds.with(peer)) {
@@ -97,7 +98,7 @@ std::uint32_t Sender::eager_credit(const SendFlow& flow, Rank peer) const {
   const auto left = [](std::uint32_t limit, std::uint32_t used) {
     return limit - std::min(limit, used);
   };
-  // Further copies take no slot of the peer's early buffer (WIRE 2.4).
+  // A further copy takes the place of the first one in the peer's early buffer (WIRE 2.4).
   if (flow.copies > 1 && flow.begun() == flow.packets) return limits::kEagerPackets;
   return std::min(left(limits::kEagerPackets, flow.begun()),
                   left(limits::kEarlySlotsPerPeer, kept));
@@ -115,7 +116,8 @@ void Sender::begin_copy(Round& round, FlowKind kind, Rank peer) {
   flow.cursor = order_.cursor(round, kind, peer, flow.grid);
 }
 
-// Appends one packet of the flow to `receiver`. Its destination `to` is that rank or kEveryRank.
+// Appends one packet of the flow to `receiver`. The datagram goes to `to`, which is that rank or
+// kEveryRank.
 void Sender::append_data(Instant now, Rank to, Round& round, FlowKind kind, Rank receiver,
                          const Place& place, TrainBuffer& out) {
   const SendFlow& flow = round.send(kind, receiver);
@@ -149,7 +151,7 @@ void Sender::append_parity(Instant now, Rank peer, Round& round, FlowKind kind, 
   ++state_.counters.parity_sent;
 }
 
-// Returns a header that lacks only the packet's place.
+// Returns a header that lacks only the packet's index and position.
 wire::DataHeader Sender::header_in(const Round& round, FlowKind kind, const SendFlow& flow) const {
   wire::DataHeader header;
   header.round = round.number;
@@ -181,17 +183,17 @@ void Sender::write_data(Instant now, Rank to, Round& round, const wire::DataHead
 
 void Sender::note_sent(Round& round, FlowKind kind, Rank peer, std::uint32_t packets) {
   round.send(kind, peer).sent += packets;
-  // The header told the peer what the delayed report would tell, so that report need not be sent.
-  // But only a report tells that a receive was settled.
+  // The data's header (settled_below) tells the peer what the delayed report would tell, so that
+  // report need not be sent. But only a report tells that a message was received.
   Link& link = state_.links[peer];
   if (packets == 0 || link.point_unreported) return;
   link.report_at = Instant::infinite_future();
   link.unreported_settles = 0;
 }
 
-// Ends the pass with an END behind its last packet, in the same train if it fits. The first pass of
-// a flow of up to limits::kEagerPackets packets leaves the END to the timer: the packet with the
-// last position tells the receiver that the pass is over.
+// Ends the pass with an END behind its last packet, in the same train if it fits. In the first pass
+// of a flow of up to limits::kEagerPackets packets, the last packet tells the receiver that the
+// pass is over. So where a single copy of control is sent, the END waits for the timer.
 void Sender::end_pass(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out) {
   SendFlow& flow = round.send(kind, peer);
   LEEWAY_ASSERT(flow.open() && !flow.grouped);
@@ -207,7 +209,8 @@ void Sender::end_pass(Instant now, Rank peer, Round& round, FlowKind kind, Train
     flow.end_due = true;
     state_.outbox.queue_control(peer);
   }
-  // The caller may be free to go now. on_wake() tells it, so that no callback comes during sending.
+  // The caller may be free to go now. on_wake() tells the caller, so that no callback comes during
+  // sending.
   if (!round.done && round.caller_may_go()) state_.timers.arm_round(round, now);
 }
 
@@ -276,16 +279,17 @@ void Sender::on_repair(Instant now, Rank from, const wire::Repair& repair, ByteS
   ++state_.counters.repair_requests;
   Round* round =
       state_.rounds.find(repair.kind, repair.round, repair.message_tag, from, /*as_sender=*/true);
-  // The peer may not know that we gave the collective up, so a report tells it.
+  // The peer may not know that we gave the collective up, so a report tells the peer.
   if (round == nullptr) {
     if (repair.kind != FlowKind::point && state_.rounds.may_have_given_up(repair.round))
       state_.queue_report(from);
     return;
   }
   if (!round->plan->phase(repair.kind).repairable) return;
-  // WIRE 5.5: a peer that asks has opened the operation, so its gate opens. Its report of that may
-  // be lost, and a peer that heard the pass end in multicast to others does not repeat it.
-  // Otherwise we would wait for the peer's report, and the peer for our answer.
+  // WIRE 5.5: a peer that asks has opened the operation, so its gate opens. The peer's report that
+  // it opened may be lost, and a peer that heard the pass end in multicast to others sends requests
+  // and no further report. If the gate stayed shut, we would wait for a report, and the peer for
+  // our answer.
   if (repair.kind != FlowKind::point)
     progress_.on_collectives(now, from, repair.round + 1, state_.links[from].peer_settled_below);
   SendFlow& flow = round->send(repair.kind, from);
@@ -313,8 +317,9 @@ void Sender::wake(Instant now, Round& round, FlowKind kind, Rank peer) {
 
 // WIRE 5.6: probes a peer while our unicast flow to it waits for a report that it opened the
 // operation. The peer may have closed the operation and said so in a report that was lost. Without
-// the probe, no datagram would mention the operation again. Of a message the peer may not have
-// reported the receive, because it has posted many. So a report tells it which messages wait.
+// the probe, no datagram would mention the operation again. A peer that has posted many receives
+// may not have reported that of a message. So for a message, a report tells the peer which messages
+// wait.
 void Sender::ask_gated(Instant now, Round& round, FlowKind kind, Rank peer) {
   SendFlow& flow = round.send(kind, peer);
   if (flow.end_at == Instant::infinite_future()) return;

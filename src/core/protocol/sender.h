@@ -25,8 +25,8 @@ class Sender {
   void wake_group(Instant now, Round& round, FlowKind kind);
 
   // Returns the share of the peers that have opened the oldest collective for which data is to be
-  // sent. The pacer lowers the rate while the share is below 1. Otherwise all ranks would send at
-  // once to the few peers that have opened it.
+  // sent. Returns 1 if no data is to be sent, and never 0. The pacer lowers the rate while the
+  // share is below 1, or all ranks would send at once to the few peers that have opened it.
   double ready_share() const;
   // Reason why this rank's flows with the peer wait, for diagnostics.
   enum class Hold : std::uint8_t {

@@ -44,13 +44,13 @@ void Settling::finish_receive(Instant now, Round& round, FlowKind kind, Rank pee
   ++link.unreported_settles;
   link.point_unreported |= kind == FlowKind::point;
   if (kind == FlowKind::point) state_.rounds.messages(peer)->touch(*round.stream);
-  // An owner spreads only what it has settled. So its complete shard confirms our contribution to
-  // it, without an acknowledgement.
+  // An owner spreads each part of its shard only after it has reduced that part. So the complete
+  // shard confirms our contribution without an acknowledgement.
   if (kind == FlowKind::spread && flow.complete() && round.plan->phase(FlowKind::reduce).active) {
     settle_send(round, FlowKind::reduce, peer);
   }
-  // The peer's caller waits for this confirmation, except in three cases: no packet can be asked
-  // for again, the peer kept a copy of the payload, or our result confirms it.
+  // The peer's caller waits for a report that the flow is settled, except in three cases: no packet
+  // can be asked for again, the peer kept a copy of the payload, or our result confirms it.
   const PhasePlan& plan = round.plan->phase(kind);
   const bool result_tells = kind == FlowKind::reduce && round.plan->phase(FlowKind::spread).active;
   const bool awaited = plan.repairable && !plan.payload_retained && !result_tells;
@@ -70,7 +70,8 @@ void Settling::settle_phase(Instant now, Round& round, FlowKind kind) {
 }
 
 void Settling::advance(Instant now, Round& round) {
-  // A failing message ends at fail_at, not here: the data of its flow belongs to another operation.
+  // A failing message ends at fail_at, and never here as a success: the data of its flow belongs to
+  // another operation.
   if (round.ended || !round.failure.ok() || round.plan->stands_in) return;
   if (round.disputed_by != kNoRank && !round.done) return;  // the ranks may mean different calls
   for (const FlowKind kind : round.plan->active_kinds()) {
@@ -85,8 +86,8 @@ void Settling::advance(Instant now, Round& round) {
   if (round.done && round.all_confirmed()) end(round);
 }
 
-// Returns true for a send whose message was copied. Such a send is done at once, unless the peer
-// still lacks too many of them.
+// Returns true for a send that is done at once, because its message was copied. At most
+// limits::kSendsAheadMax such sends may be open towards a peer.
 bool Settling::may_run_ahead(const Round& round) const {
   return round.plan->point_send && round.plan->phase(FlowKind::point).payload_retained &&
          state_.rounds.messages(round.plan->point_peer)->ahead() < limits::kSendsAheadMax;
@@ -185,7 +186,7 @@ void Settling::cancel(Instant now, const Status& status, Cancelled which) {
 }
 
 void Settling::on_peer_left_round(Instant now, Round& round, Rank from) {
-  // The peer will send no report that says whether our contribution was used.
+  // The peer will send no report that says whether our contribution was used, so none is awaited.
   if (round.plan->confirm_use) round.send(FlowKind::reduce, from).informed = true;
   for (const FlowKind kind : round.plan->active_kinds()) {
     settle_send(round, kind, from);
@@ -219,7 +220,7 @@ void Settling::on_deadline(Instant now, Round& round) {
   }
   // A stand-in holds the place of a call that goes another way. If no rank is absent, only that
   // call knows which rank it waits for, so it gets kStandInPatience to end the stand-in itself. If
-  // it does not, it still waits for earlier calls and has not begun.
+  // the call does not end it, the call still waits for earlier calls and has not begun.
   const Rank absentee = absent(now, state_, round);
   if (round.plan->stands_in && absentee == kNoRank) {
     if (round.plan->tag.delivery != Delivery::Kind::exact) return;
@@ -239,8 +240,8 @@ void Settling::on_deadline(Instant now, Round& round) {
     cut_phase(now, round, kind);
     settle_phase(now, round, kind);
   }
-  // A round in dispute ends well, too: a peer that sends another operation's packets, and never
-  // says which it means, is faulty.
+  // A lossy round whose operation a peer disputes (Round::disputed_by) ends without error, too. A
+  // peer that sends packets of another operation, and never says which one it means, is faulty.
   finish(now, round, Status());
 }
 
@@ -269,7 +270,6 @@ void Settling::expire_messages(Instant now, Rank peer) {
   state_.timers.arm_link(peer, messages->deadline_at);
 }
 
-// Tells the other side of a message that the two calls do not match.
 void Settling::tell_mismatch(const Round& round) {
   if (round.plan->point_send) return give_message_up(round);
   const Rank peer = round.plan->point_peer;
@@ -279,7 +279,7 @@ void Settling::tell_mismatch(const Round& round) {
 }
 
 // Tells the receiver that this send ended, by its deadline or because it does not match. Otherwise
-// it would wait for the message.
+// the receiver would wait for the message.
 void Settling::give_message_up(const Round& round) {
   const Rank peer = round.plan->point_peer;
   if (!round.send(FlowKind::point, peer).open() || state_.links[peer].gone) return;

@@ -28,7 +28,7 @@ class Settling {
   // that peer.
   void end_as_told(Instant now, Round& round);
   void end_stand_in(Instant now, Round& round, const Status& status, const Blame& blame);
-  // Fails open rounds.
+  // Fails the open rounds that `which` selects.
   void cancel(Instant now, const Status& status, Cancelled which);
 
   // Call it when the peer has closed this operation: it wants nothing more from us and will send us

@@ -21,7 +21,7 @@ class Timers {
     if (round.plan->point_to_point()) return arm_link(round.plan->point_peer, at);
     heap_.arm(round.slot, at);
   }
-  // Does nothing for a message: its link's timer serves other operations, too.
+  // A message's timer stays armed: it is that of the link, which serves other operations, too.
   void disarm_round(const Round& round) {
     if (!round.plan->point_to_point()) heap_.disarm(round.slot);
   }

@@ -14,14 +14,14 @@ namespace leeway::protocol {
 
 class TrainBuffer {
  public:
-  // Limits of a train. The bytes are just below UDP's largest payload (65,507). The datagrams are
-  // the kernel's limit for one UDP_SEGMENT call (64 before Linux 6.9).
+  // Limits of a train. kTrainBytesMax is just below UDP's largest payload (65,507).
+  // kTrainDatagramsMax is the kernel's limit for one UDP_SEGMENT call (64 before Linux 6.9).
   static constexpr std::size_t kTrainBytesMax = 65'000;
   static constexpr std::size_t kTrainDatagramsMax = 64;
   // Room for the headers of kTrainDatagramsMax pieces, and for padding of their last ones.
   static constexpr std::size_t kPieceRoom = 32 * kTrainDatagramsMax;
 
-  // `bytes_max` limits the bytes of every train, because some transports take less than others.
+  // `bytes_max` limits the bytes of every train, because some transports take only shorter trains.
   explicit TrainBuffer(std::size_t bytes_max = kTrainBytesMax)
       : most_(std::min(bytes_max, kTrainBytesMax)), bytes_max_(most_) {}
 

@@ -10,12 +10,12 @@ namespace {
 constexpr int kSuspectTimeouts = 4;
 constexpr Duration kSuspectMin = std::chrono::milliseconds(500);
 
-// Number of probes between suspicion and death. Where half of all datagrams are lost each way, six
-// probes would now and then all be lost.
+// Number of probes between suspicion and death. Where half of all datagrams are lost each way, one
+// probe of four is answered. Then six probes in a row fail in 18 % of cases, and 24 in 0.1 %.
 constexpr int kProbes = 24;
 
-// Least silence before a peer counts as dead, in time-outs, however short the peer time-out is.
-// With less, not even three probes could be answered on a long, lossy path.
+// Least silence before a peer counts as dead, in time-outs, however short the peer time-out is. In
+// a shorter silence not even three probes could be answered on a long, lossy path.
 constexpr int kDeadTimeouts = 8;
 
 Duration suspect_after(const RoundTrip& rtt, Duration patience) {

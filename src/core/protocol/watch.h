@@ -12,8 +12,8 @@ namespace leeway::protocol {
 class Watch {
  public:
   bool on() const { return on_; }
-  // Time since the first unanswered probe. It is short for a live peer, which answers even if its
-  // calls are late.
+  // Time since the first unanswered probe, 0 if there is none. It is short for a live peer, which
+  // answers even if its calls are late.
   Duration unanswered(Instant now) const {
     return on_ && probing_ ? now - probing_since_ : Duration(0);
   }

@@ -13,7 +13,7 @@ namespace leeway::protocol {
 
 class WatchedTags {
  public:
-  // The table must outlive this.
+  // `rounds` must outlive this object.
   WatchedTags(int size, RoundTable& rounds) : size_(size), rounds_(rounds) {}
 
   void watch(std::uint32_t tag) { tags_.insert(tag); }

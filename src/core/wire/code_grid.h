@@ -31,7 +31,8 @@ class CodeGrid {
   }
 
   constexpr std::uint32_t code_of(PacketIndex index) const { return index.value % codes_; }
-  // Number of packets of a code. Its last packet may be the flow's last one, and therefore shorter.
+  // Number of packets of code `code`. The last of them may be the flow's last packet, which may be
+  // shorter.
   constexpr std::uint32_t size(std::uint32_t code) const {
     return (packets_ - code + codes_ - 1) / codes_;
   }

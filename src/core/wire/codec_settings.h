@@ -9,7 +9,8 @@
 
 namespace leeway::wire {
 
-// Packs into 16 bits: bit 0 rotate, bits 1-2 draws - 1, bits 4-7 log2(group), bits 8-15 kept.
+// Packs the fields of `options` into 16 bits: bit 0 rotate, bits 1-2 draws - 1, bits 4-7
+// log2(group), bits 8-15 kept.
 constexpr std::uint16_t pack_settings(const CodecOptions& options) {
   const unsigned draws = options.draws - 1u;
   const auto group = static_cast<unsigned>(std::countr_zero(options.group));

@@ -1,5 +1,5 @@
-// The byte order of datagrams: scalars, the prefix and its checksum. Only packet.cc and report.cc
-// may include this file.
+// Reads and writes scalars in the byte order of datagrams, the prefix, and its checksum. Only
+// packet.cc and report.cc may include this file.
 #pragma once
 
 #include <bit>
@@ -16,7 +16,7 @@ static_assert(std::endian::native == std::endian::little,
               "put() and get()");
 
 inline constexpr std::size_t kChecksumOffset = 4;
-// Flags in the byte of the prefix that also holds the datagram's type.
+// Flags in the prefix's type byte. They stand for !Prefix::payload_summed and Prefix::asks.
 inline constexpr std::uint8_t kPayloadNotSummed = 0x80;
 inline constexpr std::uint8_t kAsks = 0x40;
 

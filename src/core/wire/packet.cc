@@ -29,7 +29,8 @@ std::size_t header_bytes_of(PacketType type, std::size_t datagram_bytes) {
   return type == PacketType::data ? kDataHeaderBytes : datagram_bytes;
 }
 
-// Writes a flow's weight, message tag or tail: at offset 40 of data, 32 of END.
+// Writes the one field that depends on the kind of flow: weight, message tag or tail. It lies at
+// offset 40 of data and 32 of an END.
 template <typename Header>
 void write_flow_facts(Writer& writer, const Header& header) {
   if (header.kind == FlowKind::reduce) return writer.put(header.weight);
@@ -50,8 +51,8 @@ bool read_flow_facts(Reader& reader, Header& header) {
 // Flag in the `kind` byte of a data header: DataHeader::goes_on.
 constexpr std::uint8_t kGoesOn = 0x80;
 
-// Returns true if index, position and goes_on fit a packet of the flow, or a parity behind the
-// packets (WIRE 2.2, 2.10).
+// Returns true if index, position and goes_on fit a packet of the flow, or a parity, whose number
+// follows theirs (WIRE 2.2, 2.10).
 bool is_placed(const DataHeader& header) {
   if (header.goes_on && (header.kind == FlowKind::point || header.attempt != 0)) return false;
   if (!header.is_parity()) {

@@ -38,15 +38,16 @@ enum class PacketType : std::uint8_t {
   piece = 10
 };
 
-// Returns true if a datagram of this type is a prefix without header (WIRE 6.1).
+// Returns true if a datagram of this type is only a prefix, without a header (WIRE 6.1).
 constexpr bool is_bare(PacketType type) {
   return type == PacketType::probe || type == PacketType::goodbye || type == PacketType::given_up ||
          type == PacketType::alive;
 }
 
 // WIRE 1: the prefix of every datagram. The checksum is CRC32C over the payload, then over prefix
-// and header without the checksum field. The payload comes first, so that one sum of it serves many
-// ranks. If the transport keeps bytes intact, the checksum leaves the payload out.
+// and header without the checksum field. The payload comes first, so that a payload that goes to
+// many ranks is summed once. If the transport keeps bytes intact, the checksum leaves the payload
+// out.
 struct Prefix {
   PacketType type = PacketType::data;
   std::uint32_t epoch = 0;  // nonce of this incarnation of the communicator
@@ -82,9 +83,9 @@ struct DataHeader {
   float weight = 1.0f;             // reduce half: c_i
   std::uint32_t tail = 0;          // spread half and messages: elements of the flow's last packet
   std::uint32_t message_tag = 0;   // messages: the caller's tag
-  // At the sender, collectives below this number are open or closed.
+  // Collectives below this number are open at the sender, or closed there already.
   std::uint32_t opened_below = 0;
-  // The sender wants nothing more of collectives below this number.
+  // The sender needs no more packets of collectives below this number.
   std::uint32_t settled_below = 0;
   std::uint32_t tag_digest = 0;  // digest() of the operation the sender means
   // For a collective: the first pass goes on after this packet, with parity or with another copy.
@@ -113,9 +114,9 @@ struct OperationTag {
   std::uint16_t codec_settings = 0;  // codec_settings.h
   std::uint16_t spread_settings = 0;
   std::uint64_t count = 0;  // elements, as the operation's documentation defines its size
-  // For an uneven operation: digest of its block lengths, never 0. For even blocks: 0. No rank
-  // knows all lengths of an uneven all_to_all: then kUnevenPairs, or in a report what tell_pair()
-  // sets.
+  // Digest of the block lengths of an uneven operation, never 0; 0 if blocks are even. No rank
+  // knows all lengths of an uneven all_to_all, so its shape is kUnevenPairs, or in a report what
+  // tell_pair() sets.
   std::uint32_t shape = 0;
   // Number of slices into which the call is cut for lanes, kBySites for a call by sites, or 0 for a
   // call that is not cut.
@@ -133,7 +134,8 @@ inline constexpr std::uint32_t kUnevenPairs = 1;
 
 // In a report, the entry of an uneven all_to_all gives the report's receiver two numbers (WIRE
 // 3.11). `count` is how many elements the reporter expects from that receiver. `shape` - 2 is how
-// many elements the reporter sends to it, at most kPairSendsMax.
+// many elements the reporter sends to that receiver, at most kPairSendsMax. Shapes 0 and 1 have
+// other meanings.
 inline constexpr std::uint64_t kPairSendsMax = UINT32_MAX - 2;
 constexpr void tell_pair(std::uint64_t sends, std::uint64_t expects, OperationTag& tag) {
   tag.count = expects;
@@ -145,9 +147,9 @@ constexpr OperationTag tag_of_message(bool sends) {
   return {.operation = sends ? OperationKind::send : OperationKind::recv};
 }
 
-// WIRE 2.5: the digest in every data packet. Ranks that mean different operations find different
-// digests, before anything is summed. Both sides of a message have the same digest. It covers what
-// both must choose alike (type and codec), but not the count, which the sender chooses.
+// WIRE 2.5: the digest in every data packet. By it ranks that mean different operations find that
+// out before anything is summed. A send and its receive have the same digest: it covers type and
+// codec, on which both must agree, but not the count, which the sender chooses.
 std::uint32_t digest(const OperationTag& tag, bool point_to_point);
 
 // An entry of a report: one operation that is open at the reporter, or a collective that failed
@@ -186,12 +188,13 @@ struct OpenedStream {
 };
 inline constexpr std::size_t kOpenedStreamBytes = 8;
 
-// For this many latest collectives a report says whether the reporter missed your contribution. At
-// most limits::kOpenRoundsMax rounds wait for this word, so it covers all of them.
+// A report says of this many latest collectives whether the reporter used none of your
+// contribution. At most limits::kOpenRoundsMax (16) collectives wait to hear it, so all are
+// covered.
 inline constexpr std::uint32_t kMissedRounds = 24;
 
-// Bits of a time on the reporter's clock, in microseconds. The time wraps after 16.7 s, which is
-// long enough: senders use it only to compare how long datagrams waited in queues.
+// Bits of a time on the reporter's clock, in microseconds. The time wraps after 16.7 s (2^24 us).
+// That is long enough, because senders only compare how long datagrams waited in queues.
 inline constexpr std::uint32_t kArrivedBits = 24;
 constexpr std::uint32_t arrived_us(Instant at) {
   return static_cast<std::uint32_t>(at.ns / 1000) & ((std::uint32_t{1} << kArrivedBits) - 1);
@@ -251,9 +254,9 @@ struct Report {
 inline constexpr std::size_t kReportFixedBytes = kPrefixBytes + 36;
 // Bytes of `ect` and `ce`, which are sent unless both are 0.
 inline constexpr std::size_t kReportMarksBytes = 8;
-// Bytes of `grant` and `host_drops`, which are sent if either is set.
+// Bytes of `grant` and `host_drops`, which are sent unless they are kNoGrant and 0.
 inline constexpr std::size_t kReportHostBytes = 6;
-// Returns the length of the whole datagram.
+// Return the length in bytes of a report's whole datagram, and of one entry.
 std::size_t report_bytes(const Report& report);
 std::size_t entry_bytes(const OpenRound& round);
 
@@ -368,7 +371,7 @@ std::size_t encode_repair(const Prefix&, const Repair&, std::span<const std::uin
                           MutableByteSpan out);
 // A probe is padded with zeros to size.bytes, for which `out` must have room.
 std::size_t encode_size(const Prefix&, const Size&, MutableByteSpan out);
-// `out` is the whole piece. The content must lie behind the header's place already.
+// `out` is the whole piece: room for the header, then the content, which must be there already.
 void encode_piece(const Prefix&, const Piece&, MutableByteSpan out);
 std::size_t encode_bare(const Prefix&, MutableByteSpan out);  // is_bare(prefix.type)
 

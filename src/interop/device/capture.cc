@@ -9,7 +9,8 @@
 
 namespace leeway::device {
 
-// An operation that a graph keeps. Each replay sets its words to 0; then 1 means "reached".
+// An operation that a graph keeps. Each replay begins by setting the operation's progress words to
+// 0. The value 1 in a word then means that the replay has come to the word's moment.
 struct Capture::Operation {
   static constexpr std::uint32_t kReached = 1;
 

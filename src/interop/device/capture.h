@@ -1,9 +1,9 @@
 // Enqueues one call's work on streams that are being captured into a graph.
 //
-// For each operation a graph has a host function that announces a replay, copies to staging, waits
-// for progress words (signal.h), and copies back; or kernels in place of the copies. Every replay
-// is a new operation to the network. Staging and words belong to the operation, and live as long as
-// the graph.
+// For each operation a graph has a host function that announces a replay, and then nodes that copy
+// to staging, wait for progress words (signal.h), and copy back. Kernels may take the place of the
+// copies. Every replay is a new operation to the network. Staging and words belong to the
+// operation, and live as long as the graph.
 #pragma once
 
 #include <span>

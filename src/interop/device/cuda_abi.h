@@ -36,7 +36,7 @@ inline constexpr Code kNotInitialized = 3;
 inline constexpr Code kInvalidContext = 201;
 inline constexpr Code kNotSupported = 801;
 
-// Version of CUDA whose signatures are requested, for each function.
+// Version of CUDA, 12.0, whose signatures cuGetProcAddress is asked for.
 inline constexpr int kVersion = 12000;
 
 // CUpointer_attribute.

@@ -19,7 +19,7 @@ Status Device::set_up(std::size_t ring_bytes) {
                                              signal->value(),
                                              cuda::kWriteAfterEarlierWork) == cuda::kSuccess;
   };
-  // Tries waits, because older drivers have the functions but refuse them on some devices.
+  // Tries the functions, because older drivers have them but refuse them on some devices.
   stream_waits_ = write(&Words::ready) && write(&Words::released) &&
                   driver_.call.cuStreamWaitValue32(streams->inputs, signal->address(&Words::ready),
                                                    signal->value(),

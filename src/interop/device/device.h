@@ -30,7 +30,7 @@ class Device {
   const Driver& driver() const { return driver_; }
   cuda::Context context() const { return context_.context; }
   int ordinal() const { return context_.ordinal; }
-  // Returns whether cuStreamWaitValue32 and the like work.
+  // Returns whether cuStreamWaitValue32 and cuStreamWriteValue32 work on the device.
   bool stream_waits() const { return stream_waits_; }
   // Returns an event that a call may record and wait for. The next call records it anew.
   cuda::Event event() const { return event_; }
@@ -43,7 +43,8 @@ class Device {
     std::size_t ring = 0;
     Ring::Lease lease;
   };
-  // Returns nullopt if the ring has no room; `over` is as for Ring::place().
+  // Returns nullopt if the ring has no room. `over` gets the signals of steps that had the memory
+  // before (Ring::place()).
   Result<std::optional<Block>> place(std::size_t bytes, std::vector<Signal>& over);
   // Call it when the last work that uses the block is enqueued; other steps may then take its
   // memory.
@@ -54,7 +55,7 @@ class Device {
 
   // Returns memory for the staging and words of an operation in a graph.
   Result<Pinned> keep(std::size_t bytes);
-  // Takes memory back, for a later keep(). Any thread; it makes no call of CUDA.
+  // Takes memory back, for a later keep(). May be called from any thread; makes no call of CUDA.
   void unkeep(const Pinned& memory);
 
   struct Streams {
@@ -62,7 +63,7 @@ class Device {
     cuda::Event captured = nullptr;
   };
   Result<Streams> take_streams();
-  // Takes streams back, as unkeep() does memory.
+  // Takes streams back for later use, in the way in which unkeep() takes memory back.
   void give_back(const Streams& streams);
 
  private:

@@ -12,8 +12,8 @@ namespace {
 
 using std::chrono::microseconds;
 
-// Number of steps that a step with kernels counts for. It takes thirteen entries of the driver's
-// queues; a step with copies takes six at most.
+// Number of steps that a step with kernels counts for in kStepsInFlightMax. A step with kernels
+// takes thirteen entries of the driver's queues; a step with copies takes six at most.
 constexpr int kStepsForKernels = 3;
 
 // A step and its transfer. A sequence has the steps of one lane, in the order of the transfers.
@@ -57,8 +57,8 @@ void Enqueue::wait_here(const Condition& condition) {
 }
 
 Status Enqueue::run(std::span<const Transfer> transfers) {
-  // This must come before any stream waits for the network: transfers may share a stream, and
-  // inputs would otherwise wait for the network, too.
+  // All events on user streams are recorded before any stream waits for the network. Transfers may
+  // share a stream, and an event behind such a wait would make the next input wait, too.
   for (const Transfer& one : transfers) {
     if (Status status = wait_for_streams(one); !status.ok()) return status;
   }
@@ -239,7 +239,7 @@ Status Enqueue::wait_for_room(Lane& lane) {
   auto& steps = lane.in_flight_;
   while (!steps.empty() && steps.front().settled()) steps.pop_front();
   if (steps.size() < kStepsInFlightMax) return Status();
-  // The oldest step may need work of this call that is not enqueued yet.
+  // Enqueues all that this call still owes, because the oldest step may need it.
   if (Status status = close_all(); !status.ok()) return status;
   const Signal oldest = steps.front();
   wait_here([&] { return oldest.settled(); });

@@ -11,11 +11,11 @@ namespace {
 
 using std::chrono::microseconds;
 
-// Number of vain looks before the thread sleeps between looks. They take about 20 us, which is less
-// than a small operation.
+// Number of looks at the words without result after which the thread sleeps between looks. 100
+// looks take about 20 us, less than a small operation.
 constexpr int kLooks = 100;
-// Longest sleep between looks. The thread then takes 2 % of a core, while a stream may be busy for
-// milliseconds before it writes our word.
+// Longest sleep between looks. A stream may be busy for milliseconds before it writes our word;
+// with this sleep the thread takes only 2 % of a core meanwhile.
 constexpr microseconds kPauseMax{50};
 
 void pause_after(int looks) {

@@ -16,7 +16,7 @@ namespace leeway::device {
 
 class Device;
 
-// A step whose input is being copied to staging.
+// An enqueued step that the network has not begun, because its input is not ready yet.
 struct Pending {
   Site site;
   std::function<void(std::byte*, std::function<void()>)> run;
@@ -53,7 +53,8 @@ class Lane {
   bool ended_ = false;
   // State of Enqueue, under the stager's mutex: steps whose outputs may not have been copied yet.
   std::deque<Signal> in_flight_;
-  // State of Capture: the capture of the lane's last operation, and an event behind its inputs.
+  // State of Capture: the id of the capture that has the lane's last captured operation, and an
+  // event behind the inputs of that operation.
   unsigned long captured_in_ = 0;
   const cuda::Event captured_;
 };
@@ -73,7 +74,8 @@ class Progress {
   // Drops all steps that did not begin, and those that are added later. Streams that wait for them
   // go on.
   void end(Lane& lane);
-  // Waits until all steps from add() have begun, but not those of graphs.
+  // Waits until all steps that add() took have begun. Steps of graphs (add_replay()) are not waited
+  // for.
   void wait_begun(const Lane& lane);
 
  private:

@@ -23,8 +23,8 @@ std::optional<Ring::Lease> Ring::place(std::size_t bytes, const Signal& signal,
   for (; last != entries_.end() && last->first < end; ++last) {
     if (!last->second.closed) return std::nullopt;
   }
-  // An entry that is covered in part keeps its signal for the rest: a later lease of the rest has
-  // to wait for the signal, too.
+  // If the new lease covers a part of an entry, the rest stays an entry with the old signal: a
+  // later lease of the rest has to wait for that signal, too.
   Entries rests;
   for (auto one = first; one != last; ++one) {
     over.push_back(one->second.signal);

@@ -10,9 +10,9 @@
 
 namespace leeway::device {
 
-// A cache line of progress words. Each word only grows, as signed differences: a wait for an older
-// value is satisfied by a newer one. So a line may be reused while a thread or stream still has to
-// read it.
+// A cache line of progress words. Each word only grows, and values are compared by their signed
+// difference. So a wait for an older value is satisfied by a newer one, and a line may be reused
+// while a thread or stream still has to read it for its old use.
 struct alignas(64) Words {
   std::uint32_t ready = 0;     // written by a stream: the input is in staging
   std::uint32_t done = 0;      // written by the host: the network is done with the staging
@@ -86,7 +86,7 @@ struct Pinned {
 // reached, or no memory is left.
 Result<Pinned> allocate_pinned(const Driver& driver, std::size_t bytes);
 
-// The lines of one device. A line is used again when its last use is settled.
+// The lines of progress words of one device. A line is used again when its last use is settled.
 class Signals {
  public:
   explicit Signals(const Driver& driver) : driver_(driver) {}

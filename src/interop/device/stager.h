@@ -1,7 +1,7 @@
 // Operations on device memory: copies to pinned staging, the network, copies back, in the order of
 // the user's streams. All of CUDA's work is enqueued inside the call. Other threads do the
-// network's part; they only read and write words of pinned memory. README.md says why these waits
-// cannot deadlock.
+// network's part. They call no function of CUDA, but read and write words of pinned memory, for
+// which streams wait. README.md says why these waits cannot deadlock.
 #pragma once
 
 #include <map>
@@ -29,10 +29,10 @@ class Stager {
   Result<std::shared_ptr<Lane>> open(int ordinal);
 
   // Enqueues the transfers of one call or group, which begin together. Any thread; calls for one
-  // lane must come one after the other. It returns when all is enqueued. It waits for the network
-  // only if a lane has kStepsInFlightMax steps in flight, or if streams cannot wait for values. The
-  // result is true if the streams are being captured: then nothing begins before a graph is
-  // launched.
+  // lane must come one after the other. The function returns when all is enqueued. It waits for the
+  // network only if a lane has kStepsInFlightMax steps in flight, or if streams cannot wait for
+  // values. The result is true if the streams are being captured: then nothing begins before a
+  // graph is launched.
   //
   // kUnavailable: CUDA refused something, and the lanes are ended. kUnsupported: the call cannot be
   // captured into a graph, and nothing began.

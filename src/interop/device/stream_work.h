@@ -21,7 +21,7 @@ Status write_word(const Driver& driver, cuda::Stream stream, const Signal& signa
 // Makes the stream wait until a word has the signal's value or a later one.
 Status wait_for_word(const Driver& driver, cuda::Stream stream, const Signal& signal, Word word);
 
-// Makes the streams `later` wait for all work that is on `earlier` now. Uses the event for this.
+// Makes the streams `later` wait for all work that is on `earlier` now, by recording `event`.
 Status let_wait(const Driver& driver, cuda::Event event, cuda::Stream earlier,
                 std::span<const cuda::Stream> later);
 

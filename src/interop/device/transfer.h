@@ -48,7 +48,7 @@ class StepKernels {
   // Enqueues kernels that decode other ranks' sums to their places. They run after `done`.
   virtual Status decode(const Site& site, cuda::Stream stream) = 0;
   // The network's part, called when the input may be read. Like Step::run it does not block. It
-  // tells `begun`, `landed` and `done`, or drops the signal.
+  // writes the words `begun`, `landed` and `done` as the operation goes on, or drops the signal.
   virtual void run(const Site& site) = 0;
 };
 

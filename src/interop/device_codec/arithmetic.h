@@ -93,8 +93,8 @@ LEEWAY_GPU std::uint32_t largest_magnitude(const Slice& slice) {
 
 // ---- elements to codes ----
 
-// Adding this rounds a small float to an integer, to nearest with ties to even. The sum's lowest
-// bits are that integer.
+// Adding this number, 2^23, rounds a small positive float to an integer, to nearest with ties to
+// even. The lowest bits of the sum are that integer.
 inline constexpr float kOntoIntegers = 0x1p23f;
 
 // Returns the E2M1 code of a magnitude below 2^7, in the low 16 bits of the result. The code is in
@@ -141,7 +141,8 @@ struct Inverse {
   float rest = 0.0f;
 };
 
-// Returns an element divided by its scale. `rests`: the scale may have a rest (block_scale.h).
+// Returns an element divided by its scale. `rests` says that Inverse::rest may differ from 0
+// (block_scale.h).
 template <bool rests>
 LEEWAY_GPU float over_scale(float value, const Inverse& scale) {
   if constexpr (rests) return fused(value, scale.inverse, value * scale.rest);
@@ -155,11 +156,11 @@ LEEWAY_GPU SliceCodes<4> e2m1_codes(const Slice& slice, const Inverse& scale,
                                     const PhiloxCounter& random) {
   constexpr int kFractionBits = stochastic ? 8 : 0;
   constexpr std::uint32_t kLargest = std::uint32_t{0x00070007} << kFractionBits;
-  // Bit of a code's sign in half a word.
+  // Place of a code's sign bit within its half of a word.
   constexpr int kSignAt = kFractionBits + 3;
   constexpr std::uint32_t kSigns = std::uint32_t{0x00010001} << kSignAt;
-  // Returns the codes of elements i and i + 2 in the low bits of bytes 0 and 2, or of bytes 1 and 3
-  // if fraction bits are below them.
+  // Returns the codes of elements i and i + 2, one in each half of the word: in the low bits of
+  // bytes 0 and 2, or, if fraction bits lie below the codes, of bytes 1 and 3.
   const auto two_codes = [&](unsigned i) {
     const float a = slice.values[i];
     const float b = slice.values[i + 2];
@@ -200,8 +201,8 @@ LEEWAY_GPU Slice limited(const Slice& slice, const Inverse& scale) {
 
 // Returns the codes of the elements divided by their scale, rounded to nearest, or by byte j of
 // `random` for element j. If the inverse is 0, the block is blank (block_scale.h) and its codes are
-// 0. With `fits`, the scale was chosen for these elements, so none exceeds its range by much.
-// Without, the scale was chosen for a bound, which elements may exceed by any factor.
+// 0. If `fits`, the scale was chosen for these elements, so none exceeds its range by much.
+// Otherwise the scale was chosen for a bound, which elements may exceed by any factor.
 template <Minifloat element, bool stochastic, bool rests>
 LEEWAY_GPU SliceCodes<element.code_bits> codes_of(const Slice& slice, const Inverse& scale,
                                                   bool fits, const PhiloxCounter& random) {
@@ -232,7 +233,7 @@ LEEWAY_GPU SliceCodes<element.code_bits> codes_of(const Slice& slice, const Inve
 
 // ---- codes to values ----
 
-// Shifts to the left, or to the right by a negative number of bits.
+// Shifts to the left by `bits`, or, if `bits` is negative, to the right by -bits.
 template <int bits>
 LEEWAY_GPU std::uint32_t moved(std::uint32_t word) {
   if constexpr (bits >= 0) {
@@ -295,7 +296,7 @@ LEEWAY_GPU Slice values_of(const SliceCodes<element.code_bits>& codes) {
   if constexpr (element == codec::kE2M1) return e2m1_values(codes);
   constexpr int kBits = element.code_bits;
   Slice slice;
-  // A code within one word takes one shift, by a number of bits that the compiler knows.
+  // A code that lies within one word takes one shift, by a number of bits that the compiler knows.
   const auto value = [&]<unsigned i>(std::integral_constant<unsigned, i>) {
     constexpr int kAt = static_cast<int>(i * kBits % 32);
     if constexpr (kAt + kBits <= 32) {
@@ -323,8 +324,8 @@ LEEWAY_GPU std::uint32_t nearest_bits(float value) {
   }
 }
 
-// Rounds by 16 random bits. A bfloat16's fraction is the lower half of the float, so the random
-// bits are added to it and the carry rounds up.
+// Rounds by 16 random bits. What a bfloat16 leaves out is the lower half of the float. So the
+// random bits are added to this half, and the carry rounds up.
 template <typename Element>
 LEEWAY_GPU std::uint32_t stochastic_bits(float value, std::uint16_t random) {
   if constexpr (std::is_same_v<Element, Half>) {

@@ -74,7 +74,7 @@ LEEWAY_GPU Slice load_quads(const std::byte* packet, unsigned at) {
 }
 
 // Loads elements at .. at + 15 of a packet of f32, f16 or bf16 that begins at `packet` and has
-// `elements` elements. Those behind the packet's last element are 0.
+// `elements` elements. Elements behind the packet's last element are loaded as 0.
 LEEWAY_GPU Slice load_slice(const std::byte* packet, DataType type, unsigned at,
                             unsigned elements) {
   const unsigned count = count_at(at, elements);

@@ -121,8 +121,8 @@ class PacketEncoder {
     if constexpr (Format::kHasBlocks) warp_.template spread_largest<Format::kLanes>(largest_);
   }
 
-  // Chooses the scale of the block at `at`, which the block's first lane writes. Returns the factor
-  // on its elements.
+  // Chooses the scale of the block at `at`, which the block's first lane writes. Returns the
+  // inverse of the scale, by which the block's elements are multiplied.
   LEEWAY_GPU Inverse scale_block(unsigned lane, unsigned at) {
     if constexpr (Format::kHasBlocks) {
       const auto chosen =

@@ -170,7 +170,7 @@ LEEWAY_GPU float packet_factor(const std::byte* header) {
   return 1.0f;
 }
 
-// Loads the stored scale of an element's block: a byte, a float, or nothing.
+// Loads the stored scale of an element's block. It is a byte, a float, or nothing, by format.
 template <Codec which>
 LEEWAY_GPU auto load_block_scale(const std::byte* header, unsigned element) {
   using enum codec::ScaleKind;

@@ -53,13 +53,14 @@ struct Contribution {
   bool encoded = true;             // if false, elements of the job's type
 };
 
-// Limit on the contributions of one launch. Further launches add the rest to the first launch's
-// sum. If elements have 16 bits, each launch rounds, so the sum's bits then differ from those that
-// the processor computes.
+// Limit on the contributions of one launch. Further launches add the remaining contributions to the
+// first launch's sum. If elements have 16 bits, each launch rounds, so the sum's bits then differ
+// from those that the processor computes.
 inline constexpr unsigned kContributionsMax = 64;
 
-// sum = ((w0 x0 + w1 x1) + w2 x2) + ..., in float32 and in this order, each product and each sum
-// rounded; the elements are rounded to their type once.
+// sum = ((w0 x0 + w1 x1) + w2 x2) + ..., where xi is an element of contribution i and wi the
+// contribution's factor. It is computed in float32 and in this order, and each product and each sum
+// is rounded. The result is rounded to the elements' type once.
 struct SumJob {
   // A packet to which nothing is added becomes zeros, or keeps its present elements.
   enum class Absent : std::uint8_t { zeros, stays };

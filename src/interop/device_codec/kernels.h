@@ -17,7 +17,7 @@ namespace leeway::device_codec {
 // Parameters of one launch, on a stream of the current context.
 struct Launch {
   device::cuda::Stream stream = nullptr;
-  // Limit on the multiprocessors of the device that the launch occupies. Training needs the rest.
+  // Limit on the multiprocessors of the device that the launch occupies. Training needs the others.
   unsigned multiprocessors = 12;
 };
 
@@ -46,8 +46,8 @@ class Kernels {
   Status sum_listed(const codec::Format& format, const JobList<SumJob>& jobs,
                     const Launch& launch) const;
   // Makes the driver load the format's kernels on the current context, by launches that do nothing.
-  // The first launch of a kernel may wait for all streams. In a call, such a stream may itself wait
-  // for the calling thread.
+  // The first launch of a kernel may wait for all streams. Inside a call that would be a deadlock:
+  // a stream may itself wait for the calling thread.
   Status load_now(const codec::Format& format, const Launch& launch) const;
   // Enqueue a rotation or its inverse. Packets must be cut as for encode(); packets.packet_bytes is
   // ignored.

@@ -1,8 +1,9 @@
 // A payload source and sink on a device. Kernels encode, sum and decode the chunks of a call, and
 // the network sees pinned memory. Only encoded bytes go over the bus.
 //
-// It is for calls that the host waits for. A thread of its own enqueues kernels as chunks come and
-// waits for them, so that no stream ever waits for the network. Never tried on a GPU.
+// The class is for calls that the host waits for. A thread of the class enqueues kernels as chunks
+// come and waits for the kernels, so that no stream ever waits for the network. Never tried on a
+// GPU.
 #pragma once
 
 #include <condition_variable>

@@ -28,8 +28,8 @@ LEEWAY_GPU void flip(std::uint32_t signs, Slice& slice) {
 }
 
 // Returns the length of the transformed block that has element `at` of a packet of `elements`.
-// Blocks have 256 elements. The rest is cut into one block for each set bit of its length, the
-// longest first.
+// Blocks have 256 elements. The elements behind the last whole block are cut into one block for
+// each set bit of their number, the longest first.
 LEEWAY_GPU unsigned length_of_block(unsigned at, unsigned elements) {
   const unsigned length = std::bit_floor(at ^ elements);
   return length < codec::kRotationElements ? length : codec::kRotationElements;

@@ -1,12 +1,12 @@
 // The elements of a call that a stream waits for. Kernels encode, sum and decode them in the order
 // of streams, and the network sees encoded packets in staging.
 //
-// Three launches are on streams before the network's operation begins: encode, reduce, decode.
-// Their jobs are known only when the operation has its number, or contributions have landed. The
-// host then writes a list of jobs to staging, and a word that the launch waits for
-// (device/signal.h). So a call may be part of a graph: every replay writes its lists anew. The
-// class was run on an H100 by hand (README.md); as part of a graph it ran on the driver double
-// only.
+// At most five launches are on streams before the network's operation begins: one by encode(), up
+// to three by reduce(), one by decode(). Their jobs are known only when the operation has its
+// number, when contributions have landed, or when the operation is over. The host then writes a
+// list of jobs to staging, and a word that the launch waits for (device/signal.h). So a call may be
+// part of a graph: every replay writes its lists anew. The class was run on an H100 by hand
+// (README.md); as part of a graph it ran on the test double of the driver only.
 #pragma once
 
 #include <functional>
@@ -73,7 +73,7 @@ class StreamPayload final : public device::StepKernels,
   bool used(const PayloadChunk&) override { return true; }
 
  private:
-  // The lists of jobs in staging. All counters come first, then all jobs.
+  // The lists of jobs in staging. First come the numbers of jobs of all lists, then all jobs.
   enum List : unsigned { kContributions, kSum, kSpread, kAdopt, kDecode, kLists };
   template <typename Job>
   JobList<Job> list_of(List list, const device::Site& site, device::Word word,

@@ -11,8 +11,8 @@
 
 namespace leeway::nccl {
 
-// Runs a call and returns its code, also for an exception. The first error in a group is also the
-// group's.
+// Runs a call and returns its code; an exception becomes a code, too. The first error of a call in
+// a group becomes the group's result.
 template <typename Call>
 leeway_nccl_result guarded(Call call) noexcept {
   try {

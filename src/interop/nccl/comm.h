@@ -1,8 +1,9 @@
 // One rank of one communicator: the object behind an ncclComm_t.
 //
 // A Comm is made in state `joining`. After begin() it becomes `ready` when its group has met, or
-// `failed` if that fails. A later failure leaves it `ready`, but calls return the failure.
-// begin_leaving() makes it `leaving`, then `left`. abort() makes it `aborted` in any state.
+// `failed` if the group cannot meet. A later failure leaves it `ready`, but calls return the
+// failure. begin_leaving() makes it `leaving`, then `left`. abort() makes it `aborted` in any
+// state.
 //
 // Work that may have to wait for other ranks runs in the background. A call that has to block waits
 // until that work is done.
@@ -55,8 +56,8 @@ class Comm : public std::enable_shared_from_this<Comm> {
   // Makes the Comm fail, unless it has failed already or was revoked. Logs the first failure at
   // WARN and keeps its text (debug.h), as a failure in the background has no caller to report it.
   void fail(const Status& status);
-  // As fail(), but without the log, for a caller that logs the failure itself. Returns true if this
-  // is the first failure.
+  // Like fail(), but without the log, for a caller that logs the failure itself. Returns true if
+  // this is the first failure.
   bool set_failure(Code code, std::string_view why);
   // Returns the error that says why hold() is null.
   Status gone();
@@ -79,7 +80,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   // Like the function above, for work without a line in the trace. `title` begins an error's text.
   Code finish(std::string_view title, const Status& status);
   // From begin_operation() to end_operation() of an operation, state() is kInProgress and leaving
-  // waits. Communicators that do not block call them.
+  // waits. Only communicators that do not block call these functions.
   void begin_operation();
   void end_operation();
 
@@ -106,7 +107,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   void wait_left_until(std::chrono::steady_clock::time_point end);
   // Ends everything in flight now, and waits for nobody.
   void abort();
-  // As abort(), but the ranks may still form a new group by ncclCommShrink.
+  // Like abort(), but the ranks may still form a new group by ncclCommShrink.
   void end_operations();
   // Does end_operations(), refuses operations from now on, and forgets failures. Once everything in
   // flight has ended (for which it waits if blocking()), state() is kSuccess and the ranks may be

@@ -109,8 +109,8 @@ Code split(leeway_nccl_comm parent, int color, int key, leeway_nccl_comm* handle
   auto comm = std::make_shared<Comm>(std::move(*config), (*found)->device());
   auto begin = [comm, from = *found, color, key] { from->split_into(comm, color, key); };
   if (color != kNoColor) return add_new(comm, handle, std::move(begin));
-  // A rank without a color takes part, too, because the others need its color. Its handle is null
-  // at once.
+  // A rank without a color takes part in the split, too, because the other ranks must learn that it
+  // has none. Its handle is null at once.
   *handle = nullptr;
   return Group::mine().add({comm, std::move(begin), [comm] { return comm->wait_ready(); }});
 }

@@ -15,7 +15,7 @@ constexpr unsigned kConfigMagic = 0xcafebeef;
 
 using Member = int leeway_nccl_config::*;
 
-// The config of NCCL_CONFIG_INITIALIZER, which asks for nothing.
+// The config of NCCL_CONFIG_INITIALIZER, in which no member is set.
 leeway_nccl_config left_alone() {
   leeway_nccl_config config{};
   for (const Member member :

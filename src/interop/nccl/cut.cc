@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kPartMin = std::size_t{256} << 10;
 constexpr std::size_t kPartMax = std::size_t{4} << 20;
 constexpr std::size_t kParts = 8;
-// Least bytes of each rank's block in a part: smaller copies do not pay.
+// Least bytes of each rank's block in a part. Smaller copies cost more time than overlap saves.
 constexpr std::size_t kBlockMin = std::size_t{32} << 10;
 constexpr std::size_t kMultiple = 4096;
 // Length of a message's parts. It depends on nothing else of a call, because the peer may send or

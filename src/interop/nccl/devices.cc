@@ -109,7 +109,7 @@ device::Stager* stager() {
 
 const device_codec::Kernels* codec_kernels(const device::Lane& lane, const codec::Format& format) {
   const device::Driver& driver = stager()->driver();
-  // The scope allows loading while another thread captures a graph.
+  // In this scope CUDA lets this thread load kernels while another thread captures a graph.
   const device::ContextScope scope(driver, lane.device().context());
   return Codecs::of(driver).find(lane, format);
 }

@@ -49,7 +49,8 @@ TensorView broadcast_tensor(const Communicator& communicator, const Operation& o
 }
 
 // If an all-to-all is in place, copies its input, as blocks would be overwritten before they are
-// sent; otherwise returns null. NCCL leaves the result undefined, but its tests make such calls.
+// sent; otherwise returns null. NCCL does not define the result of an all-to-all in place, but its
+// tests make such calls.
 std::shared_ptr<const std::vector<std::byte>> copy_in_place(const Operation& operation,
                                                             ConstTensorView& input) {
   if (operation.send != operation.receive) return nullptr;

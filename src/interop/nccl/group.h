@@ -22,7 +22,7 @@ class Group {
   struct Job {
     std::shared_ptr<Comm> comm;  // the communicator that the job makes or ends
     std::function<void()> begin;
-    // Called after begin(), if the communicator blocks or `waits`.
+    // Called after begin(), if the communicator blocks or `waits` is true.
     std::function<Code()> wait;
     std::function<void()> cancel = [] {};  // called instead of begin()
     // If true, End waits for the communicator to end, even if the communicator does not block.

@@ -14,9 +14,9 @@ Result<Options> member_options(const Settings& settings, int ranks, int rank);
 // Returns true if this rank's datagrams are sealed by the operator's secret file or certificates.
 bool has_credentials(const Options& options);
 
-// Makes the id's secret the group's, so that members prove themselves by it and datagrams are
-// sealed. Does nothing if the id has no secret, if `seal` of the settings is false, or if the
-// options have a secret file or certificates.
+// Makes the secret of the id the secret of the group, so that members prove themselves by it and
+// datagrams are sealed. Does nothing if the id has no secret, if `seal` of the settings is false,
+// or if the options have a secret file or certificates.
 void seal_by(const UniqueId& id, const Settings& settings, Options& options);
 
 }  // namespace leeway::nccl

@@ -56,8 +56,8 @@ struct Operation {
   // device, managed or pinned memory, read and written in the order of streams. `any`: the
   // operation has no elements.
   enum class Memory : std::uint8_t { host, streams, any } memory = Memory::host;
-  // For premul_sum: address of a factor that streams write, read in their order. Null if `options`
-  // has the factor.
+  // For premul_sum: address of a factor that streams write, and that is read in the order of the
+  // call's stream. Null if `options` has the factor.
   const void* factor = nullptr;
 };
 

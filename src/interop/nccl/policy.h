@@ -22,7 +22,7 @@ namespace leeway::nccl {
 
 class Policy {
  public:
-  // Smaller tensors stay exact, as loss would gain nothing.
+  // Tensors of fewer bytes stay exact, because lossy calls of that size are no faster.
   static constexpr std::size_t kLossyBytesMin = 65'536;
 
   // A communicator as rules see it.
@@ -68,7 +68,8 @@ class Policy {
     std::string text;  // the rule as it was written, for messages
 
     bool concerns(const Group& group) const;
-    // Returns the rule restricted to calls that may be lossy at all; an exact rule as it is.
+    // Returns the rule restricted to calls that may be lossy at all; an exact rule is returned as
+    // it is.
     Rule effective() const;
     // Returns true if this rule matches all calls that `other` matches.
     bool covers(const Rule& other) const;

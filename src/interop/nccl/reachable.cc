@@ -14,8 +14,8 @@
 namespace leeway::nccl {
 namespace {
 
-// Time for all addresses of an id together. It ends the search where unreachable addresses give no
-// answer.
+// Time for all addresses of an id together. The search needs a limit, because an unreachable
+// address may give no answer at all.
 constexpr int kProbeMs = 3000;
 
 // Begins a connection. Returns its socket, or -1.

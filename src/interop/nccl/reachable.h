@@ -11,8 +11,8 @@ namespace leeway::nccl {
 // seconds. Blocks for that time at most.
 std::optional<std::string> find_reachable(const std::vector<std::string>& places);
 
-// Like find_reachable(), but returns the first place of the list if none answers. Does not try if
-// the list has only one.
+// Like find_reachable(), but returns the first place of the list if none answers. If the list has
+// only one place, returns it without trying it.
 std::string first_reachable(const std::vector<std::string>& places);
 
 }  // namespace leeway::nccl

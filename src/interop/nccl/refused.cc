@@ -101,9 +101,10 @@ void ParamDumpAll() {
   info("ncclParamDumpAll: parameters of NCCL mean nothing to Leeway");
 }
 
-// Programs look for these three by name, and call them before they give memory to others (vLLM's
-// sleep mode). A communicator of Leeway has no memory of a device to give, so suspending it is done
-// at once. A second suspend and a resume without one are refused, as by NCCL.
+// Programs look for CommSuspend, CommResume and CommMemStats by name, and call them before they
+// give memory to other programs (vLLM's sleep mode). A communicator of Leeway has no memory of a
+// device to give, so suspending the communicator is done at once. A second suspend and a resume
+// without one are refused, as by NCCL.
 leeway_nccl_result CommSuspend(leeway_nccl_comm handle, int flags) {
   return set_suspended("CommSuspend", handle, (flags & kSuspendMemory) != 0, true);
 }

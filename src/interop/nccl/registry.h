@@ -26,7 +26,7 @@ class Registry {
   // Returns kInvalidArgument if there is no such handle, in NCCL's words if it is null. Returns
   // kUnsupported if the handle was made before this process was forked. `title` names the call.
   Result<std::shared_ptr<Comm>> find(leeway_nccl_comm handle, std::string_view title);
-  // As find(), and removes the handle.
+  // Like find(), but also removes the handle.
   Result<std::shared_ptr<Comm>> take(leeway_nccl_comm handle, std::string_view title);
   std::vector<std::shared_ptr<Comm>> take_all();
 

@@ -46,7 +46,8 @@ class StagedCall : public std::enable_shared_from_this<StagedCall> {
   StagedCall(std::shared_ptr<Comm> comm, std::vector<Operation> operations);
 
   const std::shared_ptr<Comm>& comm() const { return comm_; }
-  // Returns a step for each part. Each may run again when all have run: in a replay of a graph.
+  // Returns a step for each part. When all steps have run, each may run again, in a replay of a
+  // graph.
   std::vector<device::Step> steps();
   // Returns the streams of the operations, each once.
   std::vector<device::cuda::Stream> streams() const;

@@ -1,12 +1,13 @@
 /* libnccl.so.2: NCCL's names, and behind each of them a jump into libleeway_nccl.so.0.
 
    A preloaded library is mapped into every child process too, bash and data loaders among them. So
-   this one needs the C library only, and does nothing until a function is called. Then it opens
-   Leeway beside itself. Leeway's symbols stay local, so that its C++ libraries do not come first
-   for the whole process. Leeway is bound to its own symbols first, so that it does not call this
-   file by NCCL's names.
+   libnccl.so.2 needs the C library only, and does nothing until a function is called. Then it opens
+   Leeway's library in its own folder. Leeway's symbols stay local, so that no other code of the
+   process uses Leeway's C++ libraries. Leeway is bound to its own symbols first, so that it does
+   not call this file by NCCL's names.
 
-   With LEEWAY_NCCL_DIRECT it is linked with the library: sanitizers refuse RTLD_DEEPBIND. */
+   With LEEWAY_NCCL_DIRECT this file is linked with the library, because sanitizers refuse
+   RTLD_DEEPBIND. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -28,7 +29,7 @@ static const struct leeway_nccl_functions* library(void) {
 
 enum { kSystemError = 2 };
 
-/* The answers of all names if the library cannot be opened. */
+/* What all functions return if the library cannot be opened. */
 #define RESULT(name, parameters, arguments)            \
   static leeway_nccl_result failed_##name parameters { \
     return kSystemError;                               \

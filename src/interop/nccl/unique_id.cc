@@ -12,7 +12,8 @@
 namespace leeway::nccl {
 namespace {
 
-// For each use: the magic, the name in messages, and what to do if another library made the id.
+// What differs between the uses of an id: the magic, the noun for it in messages, and what to do if
+// another library made it.
 struct Words {
   std::string_view magic;
   const char* noun;

@@ -1,5 +1,5 @@
 // NCCL's unique id as Leeway fills it: 128 bytes that a program hands to all ranks by a way of its
-// own, and that say where they meet and by which secret they know each other.
+// own. They say where the ranks meet, and by which secret the ranks know each other.
 //
 //   0  magic    8  version    9  number of addresses    10  port, big-endian    12  nonce
 //   28  secret  60  four addresses, IPv6 or IPv4-mapped    124  CRC32C, big-endian

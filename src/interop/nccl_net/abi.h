@@ -1,6 +1,6 @@
 /* The binary interface of NCCL's network plugins, versions 6 to 12, in Leeway's own words. NVIDIA's
-   headers are not needed to build. tests/nccl_net compares sizes and places with them where they
-   are given to CMake.
+   headers are not needed to build. tests/unit/interop_nccl_net/abi_test.cc compares sizes and
+   offsets with these headers if CMake is told where they are (LEEWAY_NCCL_NET_INCLUDE_DIR).
 
    C and C++: the plugin itself is written in C. */
 #pragma once
@@ -23,9 +23,9 @@ typedef void (*leeway_nccl_logger)(leeway_nccl_enum level, unsigned long flags, 
 /* ncclProfilerCallback_t: never called. */
 typedef leeway_nccl_result (*leeway_nccl_profiler)(void** event, int type, void* parent,
                                                    int64_t plugin, void* data);
-/* ncclNetCommConfig_t since 10: not looked at. */
+/* ncclNetCommConfig_t since 10: the plugin does not look at it. */
 struct leeway_nccl_net_config;
-/* ncclNetDeviceHandle_t since 7: no device takes part, so it stays as it is. */
+/* ncclNetDeviceHandle_t since 7: no device takes part, so the plugin leaves it as it is. */
 struct leeway_nccl_net_offload;
 
 /* ncclNetProperties_v6_t. */

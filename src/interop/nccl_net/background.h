@@ -21,7 +21,7 @@ class Connecting;
 void leave_in_background(std::unique_ptr<Communicator> communicator);
 void drop_in_background(std::unique_ptr<Connecting> connecting);
 
-// Waits until all these objects are destroyed, or until `until`.
+// Waits until all objects of the functions above are destroyed, at most until `until`.
 void wait_for_background(std::chrono::steady_clock::time_point until);
 
 }  // namespace leeway::nccl_net

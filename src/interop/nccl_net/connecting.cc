@@ -12,7 +12,8 @@ constexpr int kReceiver = 0;
 constexpr int kSender = 1;
 
 // Time for the listener's process to answer. It was there when it made the handle, so silence means
-// that it is gone or that no path leads to it. It may accept at any later time.
+// that the process is gone or that no path leads to it. The process may accept the connection at
+// any later time.
 constexpr auto kReachTime = std::chrono::seconds(30);
 
 }  // namespace

@@ -116,7 +116,7 @@ leeway_nccl_result accept(void* listener, void** out) {
   });
 }
 
-// Succeeds even if the memory cannot be registered, because messages work without that.
+// Succeeds even if the memory cannot be registered, because messages work without registration.
 leeway_nccl_result register_memory(void* comm, void* data, std::size_t size, int kind, void** out) {
   return guarded([&]() -> Code {
     *out = nullptr;

@@ -5,7 +5,8 @@
    So this file is C, needs the C library alone, and opens Leeway by itself (open_beside.h).
    Leeway's symbols stay local. Leeway is bound to its own symbols first, and is never closed.
 
-   With LEEWAY_NCCL_DIRECT it is linked with the library: sanitizers refuse RTLD_DEEPBIND. */
+   With LEEWAY_NCCL_DIRECT this file is linked with the library, because sanitizers refuse
+   RTLD_DEEPBIND. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -222,7 +223,7 @@ EXPORTED const leeway_nccl_net_v6 ncclNetPlugin_v6 = {
     REST,
 };
 
-/* Since version 7 there is a handle for offload to a device, which stays as it is. */
+/* Since version 7 there is a handle for offload to a device. The plugin leaves it as it is. */
 
 static leeway_nccl_result connect_v7(int device, void* handle, void** comm,
                                      struct leeway_nccl_net_offload** offload) {

@@ -35,7 +35,7 @@ class Process {
   // s for closed connections to leave.
   void finalize();
 
-  // Valid after init(); they never change.
+  // Devices and settings are valid after init(), and never change.
   const std::vector<Device>& devices() const { return devices_; }
   const nccl::Settings& settings() const { return settings_; }
 
@@ -58,8 +58,8 @@ class Process {
   int users_ = 0;
   nccl::Settings settings_;
   std::vector<Device> devices_;
-  // The server (a port and a thread) of all listeners, while there are any. Its secret is in their
-  // handles.
+  // The server (a port and a thread) of all listeners, while there are any. The server's secret is
+  // in the listeners' handles.
   std::weak_ptr<TcpRendezvous> server_;
   std::array<std::uint8_t, 32> secret_{};
   std::map<std::string, Pending> pending_;  // by the handle's nonce

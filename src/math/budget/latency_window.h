@@ -8,8 +8,9 @@
 // so that the outcome is a function of the window alone.
 //
 // If latencies do not depend on their place in the step, imputing is unbiased, but for the part of
-// a long micro-batch beyond all completed latencies. If they depend on it (a slow second half of
-// every step, say), the error is that late micro-batches that were not run count like early ones.
+// a long micro-batch beyond all completed latencies. If latencies do depend on their place (a slow
+// second half of every step, say), late micro-batches that were not run wrongly count like early
+// ones.
 // Not thread-safe; allocates when constructed only.
 #pragma once
 

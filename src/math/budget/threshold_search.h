@@ -52,7 +52,8 @@ struct ThresholdSearchOptions {
   std::uint32_t candidates = 200;  // at least 2
   // Micro-batches that every step completes in any case. The smallest candidate is the earliest
   // time at which a rank has completed these and the first six (the public code's rule). In steps
-  // of at most 5 micro-batches, two thirds of them and one more take the place of the six.
+  // of at most 5 micro-batches, it is two thirds of the step's micro-batches, and one more, in
+  // place of six.
   std::uint32_t micro_batches_min = 0;
   // If above 0, the search takes the largest candidate whose speed-up is at most this much below
   // the best one: near the optimum speed-ups hardly differ, and a larger threshold drops less work.

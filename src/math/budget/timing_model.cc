@@ -12,12 +12,12 @@ namespace {
 // Beyond this many deviations the normal distribution's tail is too small to matter in a double.
 constexpr double kFar = 38.0;
 
-// 1 - Phi(z).
+// Returns 1 - Phi(z), the upper tail of the standard normal distribution.
 double tail(double z) {
   return 0.5 * std::erfc(z / std::numbers::sqrt2);
 }
 
-// z with tail(z) = probability, 0 < probability < 1, by bisection.
+// Returns z with tail(z) = probability, 0 < probability < 1, by bisection.
 double tail_quantile(double probability) {
   double low = -kFar;
   double high = kFar;

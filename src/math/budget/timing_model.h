@@ -9,9 +9,9 @@
 
 namespace leeway::budget {
 
-// Mean of the largest of n >= 1 independent standard normal variables: Gumbel's approximation
-//   B_n = (1 - g) q(1 - 1/n) + g q(1 - 1/(e n)),  q the normal quantile, g Euler's constant,
-// 0 for n = 1.
+// Returns the mean of the largest of n >= 1 independent standard normal variables, by Gumbel's
+// approximation. It is 0 for n = 1. With the normal quantile q and Euler's constant g it is
+//   B_n = (1 - g) q(1 - 1/n) + g q(1 - 1/(e n)).
 double gumbel_largest_normal(std::uint32_t n);
 
 // Times in seconds.
@@ -28,15 +28,18 @@ struct TimingModel {
   double micro_batch_deviation_s = 0.0;  // sigma >= 0
   double overhead_s = 0.0;               // T_c >= 0
 
-  // E[T] = M mu + sqrt(M) sigma B_N: compute time of the slowest worker.
+  // Returns E[T] = M mu + sqrt(M) sigma B_N, the mean compute time of the slowest of N workers. B_N
+  // is gumbel_largest_normal(N).
   double slowest_s() const;
-  // Expected number of micro-batches that a worker ends before the threshold: the sum over m of
-  // Phi((threshold - m mu) / (sqrt(m) sigma)).
+  // Returns the expected number of micro-batches that a worker ends before the threshold. It is the
+  // sum over m = 1 .. M of Phi((threshold - m mu) / (sqrt(m) sigma)), with the standard normal
+  // distribution Phi.
   double completed(double threshold_s) const;
-  // S_eff = completed/M (E[T] + T_c) / (min(threshold, E[T]) + T_c).
+  // Predicts the effect of a threshold. The ratio of micro-batches per time with it and without it
+  // is S_eff = completed/M (E[T] + T_c) / (min(threshold, E[T]) + T_c).
   ThresholdPrediction predict(double threshold_s) const;
-  // Returns the prediction for the best multiple of step_s > 0 up to E[T]. Tries 10^6 of them at
-  // most.
+  // Returns the prediction for the best threshold among the multiples of step_s > 0 up to E[T].
+  // Tries 10^6 multiples at most.
   ThresholdPrediction best(double step_s) const;
 };
 

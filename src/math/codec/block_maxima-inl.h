@@ -93,7 +93,8 @@ HWY_INLINE void finish_maxima(const std::uint32_t* folded, std::uint32_t* maxima
 
 #if LEEWAY_RAW_AVX512
 
-// Folds two vectors into one. Its lanes come from `a` and `b` in turn; each is the larger of two.
+// Folds two vectors into one. The lanes of the result come from `a` and `b` in turn, and each is
+// the larger of two lanes.
 HWY_INLINE __m512i paired_words(__m512i a, __m512i b) {
   return _mm512_max_epu32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
 }
@@ -136,8 +137,9 @@ HWY_INLINE __m512i paired_short_fours(__m512i a, __m512i b) {
   return _mm512_max_epu16(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
 }
 
-// Returns the permutation that moves the maximum of block b to the lower half of 32-bit lane b. The
-// steps below leave block 2k's in the first quarter, and block 2k + 1's in the third.
+// Returns the permutation that moves the maximum of block b to the lower half of 32-bit lane b.
+// Before it, the maximum of block 2k is in place k of the first quarter of 16-bit lanes, and that
+// of block 2k + 1 in place k of the third quarter.
 constexpr std::array<std::uint16_t, 32> short_maxima_places() {
   std::array<std::uint16_t, 32> places{};
   for (std::uint16_t b = 0; b < 16; ++b)
@@ -155,7 +157,8 @@ HWY_INLINE __m512i maxima_of_2_short_blocks(const T* in) {
                           _mm512_shuffle_i64x2(first, second, 0xEE));
 }
 
-// As maxima_of_16_float_blocks(), with half as many steps.
+// As maxima_of_16_float_blocks(), with half as many steps, because a vector has twice as many
+// elements.
 template <std::size_t block, typename T>
 HWY_INLINE void maxima_of_16_short_blocks(const T* in, std::uint32_t* maxima) {
   alignas(64) static constexpr std::array<std::uint16_t, 32> kPlaces = short_maxima_places();

@@ -27,9 +27,9 @@ inline constexpr float kFloatMax = std::numeric_limits<float>::max();
 //
 // In these cases the rest is 0, so that only x * inverse is computed:
 // - the scale is a power of two, or follows TransformerEngine's order of operations;
-// - a float32 scale has more than 16 significant bits: few elements lie on a tie of such a scale,
-//   and for others the quotient's last bit decides nothing;
-// - the block is above 2^120 or so, where rests are too small.
+// - a float32 scale has more than 16 significant bits: few elements lie halfway between two codes
+//   at such a scale, and for all other elements the quotient's last bit decides nothing;
+// - the block's magnitudes are above 2^120 or so, where the rest is too small for a normal float.
 template <typename Stored>
 struct BlockScale {
   Stored stored{};
@@ -41,7 +41,7 @@ struct BlockScale {
 constexpr float inverse_residual(float inverse, float scale) {
   return static_cast<float>(1.0 - static_cast<double>(inverse) * static_cast<double>(scale));
 }
-// The largest float that is at most 1 / scale.
+// Returns the largest float that is at most 1 / scale.
 constexpr float inverse_below(float scale) {
   const float inverse = 1.0f / scale;
   if (inverse_residual(inverse, scale) >= 0.0f) return inverse;
@@ -65,15 +65,16 @@ constexpr BlockScale<float> float_scale(const Minifloat& element, std::uint32_t 
   return {scale, inverse, inverse_residual(inverse, scale) * inverse};
 }
 
-// Returns the E8M0 code of the smallest power of two at which `amax_bits` does not clip.
-// `largest_bits`: the element's largest value, 2^exponent * (1 + mantissa * 2^-23).
+// Returns the E8M0 code of the smallest power of two at which a magnitude with the float bits
+// `amax_bits` does not clip. `largest_bits`: float bits of the largest value that a code has.
 constexpr int ceil_scale_code(std::uint32_t amax_bits, std::uint32_t largest_bits) {
   const int exponent = static_cast<int>(largest_bits >> 23) - 127;
   const bool above = (amax_bits & 0x7FFFFF) > (largest_bits & 0x7FFFFF);
   return std::clamp(static_cast<int>(amax_bits >> 23) - exponent + (above ? 1 : 0), 0, 254);
 }
 
-// Scale of an MX block: the rule of OCP MX 1.0, section 6.3, or one of two others in use.
+// Returns the scale of an MX block by the rule of OCP MX 1.0, section 6.3 (`floor`), or by one of
+// two other rules in use.
 constexpr BlockScale<std::uint8_t> mx_scale(const Minifloat& element, ScaleRule rule,
                                             std::uint32_t amax_bits) {
   if (amax_bits >= kInfinityBits) return {0xFF, 0.0f};
@@ -102,14 +103,15 @@ constexpr float at_most_finite(float value) {
   return kFloatMax < value ? kFloatMax : value;
 }
 
-// NVFP4: a block's scale is an E4M3 value v times the packet's scale; 6 is E2M1's largest value.
+// NVFP4 elements are E2M1, whose largest value is 6. A block's scale is an E4M3 value, at most 448,
+// times the packet's scale.
 inline constexpr float kFp4Largest = 6.0f;
 inline constexpr float kFp4Sixth = 1.0f / 6.0f;
 inline constexpr float kNvfp4Range =
     448.0f * kFp4Largest;  // largest magnitude under a packet scale of 1
 
-// Least code of a packet's scale. Below 2^(10 - 127) the inverse of the smallest block scale would
-// overflow.
+// Least code of a packet's scale, 2^(10 - 127). The smallest block scale is 2^-9 (E4M3's smallest
+// value) times the packet's scale, so 2^-126. The inverse of a smaller one would overflow.
 inline constexpr int kNvfp4PacketCodeMin = 10;
 
 // Returns the E8M0 code of the smallest power of two under which the packet's finite maximum does
@@ -121,9 +123,9 @@ constexpr int nvfp4_packet_code(std::uint32_t amax_bits) {
 }
 
 // Returns the E4M3 code of a block's scale. `amax` is the block's largest magnitude in units of the
-// packet scale. The code is nearest to amax/6; the rounded sixth is so close that products on ties
-// are exact. With `round_up` it is the smallest v with 6 v >= amax (exact in float), which
-// stochastic rounding needs to be unbiased.
+// packet scale, and 6 is E2M1's largest value. The code is nearest to amax/6. The product with a
+// rounded sixth is exact where amax/6 lies halfway between two codes. With `round_up` the code is
+// the smallest v with 6 v >= amax (exact in float), which stochastic rounding needs to be unbiased.
 constexpr int e4m3_scale_code(float amax, bool round_up) {
   const float sixth = amax * kFp4Sixth;
   int code = e4m3_nearest(sixth);

@@ -21,8 +21,9 @@ namespace leeway::codec {
 namespace HWY_NAMESPACE {
 
 #if LEEWAY_RAW_AVX512
-// Inverses of E4M3's subnormal values (codes 0 .. 7), then of the significands 8/8 .. 15/8 at one
-// exponent below the smallest normal. `down`: rounded down, else to nearest.
+// Returns inverses of E4M3's subnormal values (codes 0 .. 7), then of the significands 8/8 .. 15/8
+// at one exponent below the smallest normal. They are rounded down if `down` is set, else to
+// nearest.
 template <bool down>
 constexpr std::array<float, 16> e4m3_inverse_table() {
   std::array<float, 16> table{};
@@ -33,7 +34,8 @@ constexpr std::array<float, 16> e4m3_inverse_table() {
   }
   return table;
 }
-// Residuals 1 - inverse * value for the inverses rounded down. They hold at every exponent.
+// Returns residuals 1 - inverse * value for the inverses rounded down. The exponents of inverse and
+// value cancel, so one table serves every exponent.
 constexpr std::array<float, 16> e4m3_residual_table() {
   std::array<float, 16> table{};
   for (int i = 1; i < 16; ++i) {
@@ -62,7 +64,7 @@ HWY_INLINE WordVec e4m3_nearest(FloatVec magnitude) {
   return hn::And(quanta_codes<kE4M3, 0>(magnitude), word(0x7F));
 }
 
-// The same as e4m3_scale_code().
+// Does what e4m3_scale_code() does, for a vector of blocks.
 template <bool round_up>
 HWY_INLINE WordVec e4m3_scale_codes(FloatVec amax) {
   const auto code = e4m3_nearest(hn::Mul(amax, hn::Set(Floats(), kFp4Sixth)));
@@ -161,8 +163,8 @@ struct PowerOfTwoRule {
     exponent = static_cast<std::int32_t>(largest_bits >> 23) - 127;
     added = 0;
     if (rule == ScaleRule::even) added = 1u << (22 - element.mantissa_bits);
-    // With this value, the sum carries into the exponent if the mantissa is above the largest
-    // element's.
+    // With this value, the sum of `added` and a magnitude's bits carries into the exponent if the
+    // magnitude's mantissa is above that of the largest element.
     if (rule == ScaleRule::ceil) added = 0x7FFFFF - (largest_bits & 0x7FFFFF);
   }
   HWY_INLINE WordVec code(FloatVec amax) const {

@@ -127,8 +127,9 @@ struct NibbleCodes {
   static constexpr bool kFiniteOnly = false;
   alignas(64) static constexpr std::array<float, 16> kValues = nibble_values<element>();
 
-  // The 32 bytes are followed by the same bytes shifted by 4 bits; a byte permutation puts each
-  // code at the bottom of its lane. The look-up uses only the lowest 4 bits.
+  // A vector gets 32 bytes of codes, and behind them the same bytes shifted by 4 bits. From it a
+  // byte permutation puts each code at the bottom of a lane. The look-up uses only the lowest 4
+  // bits of a lane.
   template <class Use>
   static HWY_INLINE void decode(const std::byte* codes, Use use) {
     alignas(64) static constexpr std::array<std::array<std::uint32_t, 16>, 4> kPlaces = places();
@@ -145,8 +146,8 @@ struct NibbleCodes {
     }
   }
 
-  // Returns, for lane j of vector k, the place of the byte that has its code at the bottom. The
-  // place is in the upper half if the code is the second of its byte.
+  // Returns, for lane j of result k, the place in decode()'s `nibbles` of the byte that has the
+  // lane's code in its lowest 4 bits. A code that is the second of its byte is in the upper half.
   static constexpr std::array<std::array<std::uint32_t, 16>, 4> places() {
     std::array<std::array<std::uint32_t, 16>, 4> places{};
     for (std::uint32_t code = 0; code < 64; ++code)
@@ -163,8 +164,9 @@ struct NibbleCodes {
   static constexpr bool kFiniteOnly = false;
   alignas(64) static constexpr std::array<float, 16> kValues = nibble_values<element>();
 
-  // A word has 8 codes. Each vector takes two of the 16 words, moves nibble j to the bottom of lane
-  // j, and looks it up. The look-up uses only the lowest 4 bits.
+  // A word has 8 codes. Each result takes two of the 16 words, one for its lower and one for its
+  // upper 8 lanes. It moves a nibble to the bottom of each lane, and looks the nibble up. The
+  // look-up uses only the lane's lowest 4 bits.
   template <class Use>
   static HWY_INLINE void decode(const std::byte* codes, Use use) {
     alignas(64) static constexpr std::uint32_t kShifts[16] = {0, 4, 8, 12, 16, 20, 24, 28,
@@ -285,9 +287,9 @@ constexpr std::array<std::uint8_t, 64> six_bit_order() {
   return from;
 }
 
-// Decodes codes of 6 and 8 bits by looking up the two upper bytes of the float; the others are 0.
-// This is 1.7 times as fast as conversion from half precision, and codes of NaN and infinity need
-// no special case.
+// Decodes codes of 6 and 8 bits by looking up the two upper bytes of the float; its two lower bytes
+// are 0. This is 1.7 times as fast as conversion from half precision, and codes of NaN and infinity
+// need no special case.
 //
 // Bytes stand by quarters: quarter q of 16 has the elements 4q .. 4q + 3 of the first of four
 // vectors, then those of the second, third and fourth, so that interleaving within quarters leaves

@@ -87,20 +87,21 @@ bool is_encodable(DataType dtype);
 Format format_of(const CodecOptions& options, DataType dtype, Purpose purpose = Purpose::copy);
 
 // The functions below take formats of encodable tensors. Encoded bytes may lie at any address, and
-// decoding accepts any bytes; out.size() (encode) and in.size() (the others) must be
-// format.encoded_bytes(number of elements). Unless Format::identity(), a packet has at most
+// decoding accepts any bytes. The encoded side, `out` when encoding and else `in`, must have
+// format.encoded_bytes(number of elements) bytes. Unless Format::identity(), a packet has at most
 // kPacketElementsMax elements.
 //
-// The bytes are a function of the elements' values: those of an f16 or bf16 tensor are encoded as
-// the same values in float32 are. (Except that a format that equals the tensor's type keeps
-// signalling NaN.)
+// The bytes are a function of the elements' values: an f16 or bf16 tensor gives the same bytes as a
+// float32 tensor of the same values. There is one exception: a format that equals the tensor's type
+// keeps signalling NaN.
 
-// The next two take elements as they lie in a tensor of the format's type, aligned for it. Decoded
-// values are rounded to that type.
+// encode_elements() and decode_elements() take elements as they lie in a tensor of the format's
+// type, aligned for it. Decoded values are rounded to that type.
 void encode_elements(const Format& format, ByteSpan in, const Place& place, MutableByteSpan out);
 void decode_elements(const Format& format, ByteSpan in, const Place& place, MutableByteSpan out);
 
-// The same, but from and to float32, whatever the tensor's type.
+// Like encode_elements() and decode_elements(), but from and to float32, whatever the tensor's
+// type.
 void encode(const Format& format, std::span<const float> in, const Place& place,
             MutableByteSpan out);
 void decode(const Format& format, ByteSpan in, const Place& place, std::span<float> out);
@@ -108,7 +109,8 @@ void decode(const Format& format, ByteSpan in, const Place& place, std::span<flo
 // sum += (scale * block scale) * code, each step rounded. For rotated formats sum and terms are in
 // the rotated domain, where contributions of all sources can be added; restore() rotates back.
 void accumulate(const Format& format, ByteSpan in, float scale, std::span<float> sum);
-// sum = (scale * block scale) * code. This saves clearing the sum first.
+// sum = (scale * block scale) * code. For the first contribution, so that the caller need not clear
+// the sum.
 void accumulate_first(const Format& format, ByteSpan in, float scale, std::span<float> sum);
 // Rotates a sum back; does nothing for formats without rotation.
 void restore(const Format& format, const Place& place, std::span<float> sum);

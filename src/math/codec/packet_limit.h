@@ -23,8 +23,8 @@ inline std::uint32_t largest_magnitude(std::span<const float> values) {
   return largest;
 }
 
-// ACIQ's optimum for 8 bits and a Laplace distribution, in units of its mean magnitude (arXiv
-// 1810.05723).
+// ACIQ's optimal limit for 8 bits and a Laplace distribution, in units of the distribution's mean
+// magnitude (arXiv 1810.05723).
 inline constexpr double kLaplaceClip8 = 9.89675982;
 
 // The order of additions is part of the definition: element i goes to partial sum i mod 8, the

@@ -19,7 +19,8 @@ inline constexpr std::uint32_t kCertain = 1u << kSamplingBits;  // probability 1
 
 namespace internal {
 
-// Elements of a group that share the remaining slots in proportion to their magnitudes.
+// Elements of a group that share the remaining slots in proportion to their magnitudes. Each
+// element that is kept takes one slot.
 template <std::size_t kGroup>
 struct Sharing {
   std::array<double, kGroup> magnitude;  // 0 for zeros, and for elements of probability 1
@@ -40,9 +41,9 @@ Sharing<kGroup> sharing_of(const std::array<float, kGroup>& group, std::uint32_t
 }
 
 // Gives probability 1 to each element whose proportional share of the slots is above 1, takes it
-// out, and repeats until there is none. At least one slot is left, as the elements taken in one
-// pass would otherwise add up to more than the total. Rounding cannot change this, as adding rounds
-// monotonically.
+// out, and repeats until there is no such element. At least one slot is left: if the elements of
+// one pass took all slots, their magnitudes would add up to more than the total. Rounding cannot
+// change this, as adding rounds monotonically.
 template <std::size_t kGroup>
 void take_certain(Sharing<kGroup>& sharing, std::array<std::uint32_t, kGroup>& units) {
   std::uint32_t found = 0;
@@ -100,8 +101,8 @@ std::array<std::uint32_t, kGroup> inclusion_units(const std::array<float, kGroup
 }
 
 // Systematic sampling: the running total of probabilities, started at a uniform offset, keeps the
-// element on which it passes an integer. At first `running` is the offset, 24 uniform bits. It is
-// at most 2^32 - 1 after a group, since kept <= 255.
+// element on which it passes an integer. At first `running` is the offset, 24 uniform bits. After a
+// group, `running` is at most 2^32 - 1, since kept <= 255.
 inline bool passes_integer(std::uint32_t& running, std::uint32_t units) {
   const std::uint32_t before = running;
   running += units;

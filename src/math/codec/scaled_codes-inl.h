@@ -29,8 +29,9 @@ using BestPacker = QuarterPacker;
 using BestPacker = Packer;
 #endif
 
-// How an element is divided by its scale and rounded. drawn: times the inverse, stochastically.
-// product: times the inverse, to nearest. fused: with the rest too (block_scale.h), to nearest.
+// How an element is divided by its scale and rounded. `drawn` multiplies by the inverse and rounds
+// stochastically. `product` multiplies by the inverse and rounds to nearest. `fused` also adds the
+// product with the inverse's rest (block_scale.h), and rounds to nearest.
 enum class Quotient { drawn, product, fused };
 
 // Input of the codes of one draw. Block b has elements [b << block_shift, (b + 1) << block_shift),

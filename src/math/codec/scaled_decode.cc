@@ -1,6 +1,6 @@
 // Decodes the block-scaled formats, compiled for every instruction set. First each block's factor
-// is computed. Then values of codes are multiplied by it and added to the sum. Both steps round, as
-// everywhere.
+// is computed. Then values of codes are multiplied by the factor and added to the sum. Product and
+// sum are each rounded, as everywhere in this room.
 #include <array>
 
 #include "base/contracts.h"
@@ -28,8 +28,8 @@ namespace {
 
 inline constexpr std::size_t kBlocksMax = kPacketElementsMax / 16;
 
-// Returns whether any FP8 code is a NaN or infinity that the decoder cannot read. Encoders send
-// none.
+// Returns whether any FP8 code is a NaN or infinity that the decoder cannot read. Encoders send no
+// such code, but any bytes must decode.
 template <Minifloat element>
 bool has_special_codes(const std::byte* codes, std::size_t count) {
   if constexpr (!decltype(decoder_of<element>())::kFiniteOnly) return false;

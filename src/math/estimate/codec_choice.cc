@@ -18,8 +18,8 @@ constexpr std::array kEightBits = {Codec::int8, Codec::fp8_e4m3_block, Codec::fp
 constexpr std::array<std::span<const Codec>, 3> kLevels = {kFourBits, kSixBits, kEightBits};
 constexpr Codec kLastResort = Codec::bf16;
 
-// Quantisation may always add this part of the loss variance. Noise then grows by 5 %, which is not
-// worth more bits.
+// Quantisation may always add this part of the loss variance. The rms of the noise then grows by
+// 5 % (sqrt(1.1)), and to avoid that is not worth more bits.
 constexpr double kPartOfLoss = 0.1;
 
 const CodecErrors& errors_of(Codec codec) {

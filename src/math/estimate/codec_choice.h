@@ -23,8 +23,9 @@ struct ChoiceInputs {
       0.0;  // loss variance of the result (NoiseEstimate), and other noise that no codec changes
 };
 
-// Predicted noise power over signal power, and predicted |Q(x) - x|/|x|, of a contribution whose
-// log2|x| has this spread. For the codecs named above; >= 0.
+// Predict the error of a contribution whose log2|x| has this spread; >= 0. The first function
+// returns noise power over signal power. The second returns the mean of |Q(x) - x|/|x|, where Q(x)
+// is x after encoding and decoding. Only for the codecs named above.
 double predicted_error(Codec codec, double sigma_log2);
 double predicted_relative_error(Codec codec, double sigma_log2);
 

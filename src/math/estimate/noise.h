@@ -22,7 +22,7 @@ namespace leeway::estimate {
 inline constexpr double kCriticalRatio = 1.7320508075688772;
 
 // Part of the ideal progress that a step makes under this gradient-to-noise ratio (>= 0 or
-// infinite): 1/(1 + 1/ratio^2), 3/4 at the critical one.
+// infinite): 1/(1 + 1/ratio^2). It is 3/4 at the critical ratio.
 constexpr double step_progress(double ratio) {
   if (!(ratio > 1.0)) return ratio * ratio / (1.0 + ratio * ratio);
   return 1.0 / (1.0 + 1.0 / (ratio * ratio));
@@ -41,7 +41,7 @@ struct NoiseStatistics {
   double control_mean_square = 0.0;
   // Mean of (Q(g_i) - g_i)^2 for an encoded contribution; 0 if contributions are sent exactly.
   double quantisation_variance = 0.0;
-  // The same for the encoding of the result in the spread half.
+  // Mean of (Q(r) - r)^2 for the encoding of the result r in the spread half.
   double spread_variance = 0.0;
   // Weights by which the contributions entered the result: over all elements, and over those in
   // result_mean_square.

@@ -10,7 +10,8 @@
 namespace leeway::estimate {
 namespace {
 
-// Stream of the keyed hash that decides virtual losses (base/philox.h: top 4 bits of word b).
+// Stream of the keyed hash that decides virtual losses (base/philox.h: top 4 bits of word b). In a
+// virtual loss the owner leaves its own contribution out, as if a link had lost it.
 constexpr std::uint32_t kVirtualLossStream = 0x7u << 28;
 
 constexpr std::size_t kWordBits = 64;

@@ -63,8 +63,9 @@ struct WeightMoments {
   WeightMoments over(double elements) const;               // gives their means, 0 for 0 elements
 };
 
-// Least heard rate that is used: a rank that was silent for long weighs at most twice its share
-// when it returns. The price is a bias on links whose flows are mostly cut.
+// Least heard rate (LinkTally::heard_rate) that is used. Scales are divided by it, so a rank that
+// was silent for long weighs at most twice its share when it returns. The price is a bias on links
+// whose flows are mostly cut.
 inline constexpr double kHeardRateMin = 0.5;
 
 // The scales of one operation on one owner. Build it when the operation's counts are final, then

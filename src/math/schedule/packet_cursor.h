@@ -2,8 +2,8 @@
 //
 // The order is a keyed permutation that does not depend on values. Some losses hit *places in the
 // sending order*: tail drop, a deadline's cut, the middle of a burst. Under the permutation they
-// fall on every element with the same probability. Estimators by realised rates need this
-// (src/math/estimate/README.md).
+// fall on every element with the same probability. Estimators that divide by the share of packets
+// which arrived need this (src/math/estimate/README.md).
 //
 // Two levels keep it cache-friendly. Inside a chunk, packets follow an affine permutation i -> (a i
 // + b) mod m. Chunks follow each other cyclically from a random starting packet. That packet is

@@ -78,8 +78,9 @@ class ShardMap {
     return position + (count + kAlign - 1) / kAlign * kAlign;
   }
 
-  // In elements. Packets must start at multiples of 32 (codec::kPacketElementsMultiple). Twice that
-  // leaves room for later formats without a new layout.
+  // Alignment of shards in elements. Packets must start at multiples of 32
+  // (codec::kPacketElementsMultiple). Shards are aligned to twice that, so that later formats may
+  // have larger blocks in the same layout.
   static constexpr std::size_t kAlign = 64;
 
  private:

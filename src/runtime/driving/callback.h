@@ -1,5 +1,5 @@
-// Callbacks of operations. All callers make callbacks by call(), so that a blocking call in a
-// callback is refused on every thread and every time.
+// Makes the callbacks of operations. All of Leeway makes them by call(), which marks the thread as
+// in a callback. So a blocking call in a callback is refused on every thread and every time.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ using Callback = std::function<void()>;
 
 namespace leeway::driving {
 
-// Returns true if this thread is in a callback. It must not wait then.
+// Returns true if the calling thread is in a callback. A thread in a callback must not wait.
 bool in_callback();
 
 // Makes the callbacks in their order.

@@ -12,8 +12,8 @@ namespace {
 constexpr int kPatienceTimeouts = 64;
 
 // A channel that ends sends peers the agreed size of datagrams, once per time-out of the slowest
-// link. It stops after kTellTimeouts time-outs or kTellMax, because a peer that has left does not
-// answer.
+// link. It stops after kTellTimeouts time-outs, or after kTellMax if that is sooner, because a peer
+// that has left does not answer.
 constexpr int kTellTimeouts = 8;
 constexpr Duration kTellMax = std::chrono::seconds(1);
 
@@ -21,7 +21,7 @@ constexpr Duration kTellMax = std::chrono::seconds(1);
 // dropped.
 constexpr Duration kAbortPatience = std::chrono::milliseconds(50);
 
-// How long abort() waits after that for a device that still reads trains.
+// How long abort() waits, after kAbortPatience, for a device that still reads trains.
 constexpr Duration kDevicePatience = std::chrono::seconds(1);
 
 }  // namespace
@@ -109,7 +109,8 @@ void Channel::admit(Instant now, const std::shared_ptr<WorkState>& work) {
   work->request.finished = &finished_;
   active_.push_back(work);
   if (!failure_.ok()) return work->request.finish(failure_, now);
-  // The engine does not begin the operation while trains of finished ones are still being read.
+  // The engine does not begin the operation while a device still reads trains of this channel's
+  // earlier operations, because the new operation may write to their memory.
   member_->engine().submit(now, work->request,
                            member_->trains_end() <= driver_->trains_.released());
   driver_->node_.touch(*member_);
@@ -238,9 +239,9 @@ void Channel::leave() {
   driver_->run_until(left, Instant::infinite_future());
 }
 
-// Sends peers the agreed size of datagrams once more, because earlier datagrams with the size may
-// be lost. A peer that does not know the size is still making its communicator, and nobody else can
-// tell it.
+// Tells peers this rank's size of datagrams once more, because earlier datagrams with the size may
+// be lost. A peer that does not know all ranks' sizes is still making its communicator, and only
+// this rank can tell it this size.
 void Channel::tell_size() {
   const Duration patience = closing_patience() / kPatienceTimeouts * kTellTimeouts;
   const Instant deadline = steady_now() + std::min(patience, kTellMax);
@@ -258,7 +259,8 @@ void Channel::tell_size() {
   }
 }
 
-// Makes the node and the driver forget this member, as soon as its memory is no longer read.
+// Makes the node and the driver forget this channel's member. If a device still reads the member's
+// memory, the driver keeps the member.
 void Channel::quit() {
   Driver::Session session(*driver_);
   const bool free = driver_->flush(*member_, Duration(limits::kTickNs)) || driver_->drop_trains() ||

@@ -57,7 +57,8 @@ class Channel final : private MemoryWatcher {
   using TellPath = std::function<void(Rank peer, const std::string& facts)>;
   // Waits until datagrams pass to and from every peer, which also measures round trips. Returns
   // kUnavailable naming the peers whose paths failed, or kCancelled after abort(). A channel that
-  // fails here or in agree_on_size() is aborted, because peers cannot be waiting for anything yet.
+  // fails here or in agree_on_size() is aborted at once: no operation has begun, so no peer waits
+  // for its data.
   Status prove_paths(Duration timeout, const TellPath& tell = {});
   // Call it after prove_paths(). Waits half a second at most until each peer of this host has
   // proved that it shares memory, or cannot prove it any more (transport/mixed). After that time
@@ -86,16 +87,18 @@ class Channel final : private MemoryWatcher {
   // Operations of one thread begin in the order of its calls to run(), submit() and start().
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec, Place place = {});
   // Begins a stand-in that holds the place of a collective until an operation of that place begins,
-  // or until Driver::end(). The driving thread takes it up later, before all operations that are
-  // started after it, so no callback is made from here.
+  // or until Driver::end(). The driving thread takes the stand-in up later, before all operations
+  // that are started after it. So hold() itself makes no callback.
   std::shared_ptr<WorkState> hold(collective::OperationSpec spec, Place place);
-  // Sets whether calls of these ranks that take another route wait for peers. While `on`, a peer
-  // that is silent for the peer time-out is dead, as if an operation of this channel waited.
+  // Sets whether a call of this communicator through shared memory waits for peers. While `on`, a
+  // peer that is silent for the peer time-out counts as dead, as it does while an operation of this
+  // channel waits.
   void watch_peers(bool on);
-  // Asks peers whether they count this rank as dead. If they do, state() says so within a time-out.
-  // This function waits for that time-out at most.
+  // Asks peers whether they count this rank as dead, and waits for the answers, at most one
+  // time-out of the slowest link. If a peer says so, state() is no longer kOk.
   void ask_whether_given_up();
-  // Reports a finished call that took another route to the observer, as if it were this channel's.
+  // Reports a finished call to the observer as if the call were this channel's. It is for calls
+  // that took another route, such as shared memory.
   void note_done(const collective::Request& request);
   // Tells the driver that a payload source or sink has progressed. Any thread.
   void ring();
@@ -103,8 +106,8 @@ class Channel final : private MemoryWatcher {
   // Time that the destructor gives operations to end.
   Duration closing_patience();
 
-  // Makes every operation in flight fail with kCancelled, now, and every later one too. Tells peers
-  // once, and waits for none. `how` is for the texts. Any thread.
+  // Makes every operation in flight and every later one fail with kCancelled. Tells peers once, and
+  // waits for none of them. `how` is for the texts. Any thread.
   void abort(const char* how = kAborted);
   // Makes every operation for which a caller waits fail with kCancelled. Peers that lack data of
   // operations that are done still get it.
@@ -137,10 +140,11 @@ class Channel final : private MemoryWatcher {
   std::shared_ptr<WorkState> work_of(const collective::OperationSpec& spec, Place place) const;
   // Hands the operation to the engine. Only the driving thread calls it.
   void admit(Instant now, const std::shared_ptr<WorkState>& work);
-  // Ends an operation of this channel that is not done. By the driving thread.
+  // Ends an operation of this channel that is not done. Only the driving thread calls it.
   void end(Instant now, WorkState& work, const Status& status, const protocol::Blame& blame);
-  // Tells callers which operations are done, if no train of this channel is out, because a train
-  // may refer to the operations' memory. By the driving thread, after each step.
+  // Tells callers which operations are done, but only while no train of this channel is out,
+  // because a train may refer to the operations' memory. The driving thread calls it after each
+  // step.
   void publish();
   // Makes the error the channel's state, if it is the first. `about`: the rank that it names.
   void note(const Status& status, Rank about = kNoRank);

@@ -66,8 +66,8 @@ Status Channel::pass_both_ways(Duration timeout, const TellPath& tell) {
   return explain(broken, tell);
 }
 
-// Returns true if a peer has been heard that is not in `met`. Earlier probes may not have reached
-// such a peer.
+// Returns true if a peer that is not in `met` has been heard and its path is not proven yet. Such a
+// peer may have opened its transport only now, so earlier probes may not have reached it.
 bool Channel::any_came(const std::vector<bool>& met) {
   for (Rank peer = 0; peer < config().size; ++peer) {
     if (!met[peer] && endpoint().link(peer).heard && !endpoint().link(peer).proven()) return true;
@@ -99,8 +99,8 @@ PathFacts Channel::facts_of(Rank peer) {
   facts.own = driver_->layers_.where->address_of(slots_[config().self]);
   facts.theirs = driver_->layers_.where->address_of(slots_[peer]);
   facts.refused = driver_->layers_.where->refusals_to(slots_[peer]);
-  // If the last stranger's address is a rank's, its datagrams came before this process knew the
-  // address.
+  // If the last stranger's address is a rank's, that sender is no stranger: its datagrams came
+  // before this process knew the address.
   const NetworkAddress stranger = driver_->layers_.where->last_stranger();
   const bool is_rank = std::any_of(slots_.begin(), slots_.end(), [&](Rank slot) {
     return driver_->layers_.where->address_of(slot) == stranger;
@@ -111,8 +111,8 @@ PathFacts Channel::facts_of(Rank peer) {
   return facts;
 }
 
-// Makes an error, whose text has room for the facts of one path. If several paths are broken,
-// `tell` gets the facts of each.
+// Returns the error for broken paths. Its text has room for the facts of the first path only. So if
+// several paths are broken, `tell` gets the facts of each.
 Status Channel::explain(const std::vector<Rank>& broken, const TellPath& tell) {
   std::string others;
   for (const Rank peer : broken) {
@@ -126,7 +126,8 @@ Status Channel::explain(const std::vector<Rank>& broken, const TellPath& tell) {
       text_of(facts_of(broken.front())).c_str());
 }
 
-// Finds out which links keep bytes intact, and which lead through memory.
+// Notes for each link whether it keeps bytes intact, and derives kind_ from the number of links
+// that lead through memory.
 void Channel::look_at_links(Driver::Session& session) {
   config_.intact.assign(config_.size, 0);
   int near = 0;

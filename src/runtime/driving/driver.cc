@@ -109,7 +109,8 @@ std::size_t Driver::wait_any(std::span<WorkState* const> works) {
     if (work != nullptr && driver == nullptr) driver = work->driver.lock();
   }
   if (driver == nullptr || first_done() < works.size()) return first_done();
-  // Another thread may complete a work, perhaps on another driver. It then interrupts this driver.
+  // Another thread may complete a work, perhaps on another driver. That thread then ends this one's
+  // sleep by interrupt().
   const auto any = std::make_shared<std::atomic<bool>>(false);
   for (WorkState* const work : works) {
     if (work == nullptr) continue;
@@ -169,8 +170,8 @@ void Driver::finish_later(const std::shared_ptr<WorkState>& work, const Status& 
   driver->ring();
 }
 
-// If another thread has the role, it finds the operation: it looks for started operations in each
-// step, and once more when it has given up the role.
+// If another thread has the role, that thread finds the operation. It looks for started operations
+// in each step, and once more when it has given up the role.
 void Driver::take_up(Started started) {
   note(std::move(started));
   if (role_.acquire_if_free()) {
@@ -237,8 +238,8 @@ bool Driver::drive_until(const WorkState& work, Instant deadline) {
   return drive_until(done, deadline);
 }
 
-// Called with the role. Gives it back when `done` is true, time is up, another thread wants the
-// role, or callbacks are due.
+// The caller has the role. Gives the role back when `done` is true, time is up, another thread
+// wants the role, or callbacks are due.
 bool Driver::drive_until(const std::function<bool()>& done, Instant deadline) {
   Idle idle{steady_now()};
   bool finished = false;
@@ -358,8 +359,8 @@ void Driver::block(Instant now, Instant deadline) {
   blocked_ = false;
 }
 
-// Sends the trains that the member has handed out, and waits until they are no longer read, at most
-// for `patience`.
+// Sends the trains that the member has handed out, and waits until the transport no longer reads
+// them. Returns false if it still does after `patience`.
 bool Driver::flush(const collective::Member& member, Duration patience) {
   const Instant until = steady_now() + patience;
   for (;;) {
@@ -410,7 +411,7 @@ void Driver::drive_in_pauses(const std::weak_ptr<Driver>& self) {
     role_.release_to_callers();
     if (any_started_) role_.nudge();
     if (callbacks.empty()) continue;
-    // Keeps the driver during callbacks, which may destroy its last communicator.
+    // Keeps the driver alive during the callbacks, because they may destroy its last communicator.
     std::shared_ptr<Driver> alive = self.lock();
     call(callbacks);
     callbacks.clear();

@@ -2,8 +2,8 @@
 // thread that moves datagrams between node and transport.
 //
 // A caller that waits drives, so that a blocking call costs no thread switch. Other callers sleep
-// meanwhile until what they wait for is done. While nobody waits, a background thread drives. A
-// thread that must touch the node takes the role with a Session.
+// meanwhile until their own operation is done. While nobody waits, a background thread drives. A
+// thread that must touch the node takes the driving role with a Session.
 #pragma once
 
 #include <atomic>
@@ -43,7 +43,8 @@ class Channel;
 
 using leeway::steady_now;
 
-// Layers of a transport, by their own types; null where there is none.
+// The layers of a transport, each by its own type. A pointer is null if the transport lacks that
+// layer.
 struct Layers {
   const transport::FaultTransport* faults = nullptr;
   transport::SealedTransport* sealed = nullptr;
@@ -68,7 +69,7 @@ class Driver final {
 
   TransportKind kind() const { return kind_; }
   const TransportLimits& limits() const { return transport_->limits(); }
-  // Returns true in the child of a fork, which has none of the threads.
+  // Returns true in the child of a fork, which has none of the driver's threads.
   bool forked() const { return generation_ != fork_generation(); }
 
   // Drives, or sleeps while another thread does, until the operation is done.
@@ -83,17 +84,17 @@ class Driver final {
   // Ends a work that is not an operation of a channel: wakes the threads that wait for it, and
   // calls its callbacks. Must not be called by a thread that has the role.
   static void finish(WorkState& work);
-  // Like finish(), but on the driving thread, so callers may hold locks that callbacks take. Any
-  // thread.
+  // Like finish(), but the driving thread makes the callbacks later. So the caller of this function
+  // may hold locks that callbacks take. Any thread.
   static void finish_later(const std::shared_ptr<WorkState>& work, const Status& status);
-  // Ends an operation of a channel (collective::Engine::end()), unless it is done by then. Any
-  // thread; it does not wait.
+  // Lets the driving thread end an operation of a channel (collective::Engine::end()), unless the
+  // operation is done by then. Any thread; it does not wait.
   static void end(const std::shared_ptr<WorkState>& work, const Status& status,
                   const protocol::Blame& blame = {});
   // Takes one step, if no other thread is driving.
   static void help(WorkState& work);
-  // Call it when something has come for which operations wait. The driving thread then looks at all
-  // operations. Any thread; never blocks for long.
+  // Call it when a payload source or sink for which operations wait has progressed. The driving
+  // thread then looks at all operations. Any thread; never blocks for long.
   void ring();
 
   // Makes this driver share the pace of `first`, the driver of the process's first lane: together
@@ -109,7 +110,7 @@ class Driver final {
   Status register_memory(ByteSpan memory);
   void forget_memory(ByteSpan memory);
 
-  // Gives exclusive access to the node while it lives.
+  // Gives its thread exclusive access to the node while this object lives.
   class Session {
    public:
     explicit Session(Driver& driver) : driver_(driver) {
@@ -140,13 +141,13 @@ class Driver final {
   // outnumber cores, and the peer may need this very core to send the datagram that is waited for.
   static constexpr Duration kSpin = std::chrono::microseconds(50);
   // If other ranks use the core, a yield takes long, and kSpin has time for few polls. So at least
-  // kPolls are made. They cost about as much processor time as a sleep and a wake, and less time.
-  // But polls end after kPollsLast: beside a program that computes, a yield takes milliseconds, and
-  // a sleeping thread would be woken earlier.
+  // kPolls are made. They cost about as much processor time as a sleep and a wake-up, and end
+  // sooner. But polls end after kPollsLast: beside a program that computes, a yield takes
+  // milliseconds, and a sleeping thread would be woken earlier.
   static constexpr int kPolls = 80;
   static constexpr Duration kPollsLast = std::chrono::milliseconds(1);
 
-  // Time and number of polls since something happened.
+  // When something last happened, and the number of polls since then.
   struct Idle {
     Instant since;
     int polls = 0;
@@ -164,7 +165,8 @@ class Driver final {
   Driver(TransportKind kind, std::unique_ptr<DatagramTransport> transport,
          const congestion::Settings& congestion, const Layers& layers);
 
-  // Like wait(), but at most until `until`. Returns an error if this thread must not wait.
+  // Like wait(), but at most until `until`. Returns an error if this thread must not wait (in a
+  // callback).
   static Status await(WorkState& work, Instant until = Instant::infinite_future());
   // For a caller that waits: begins the operation and drives until it is done.
   Status run(Channel& channel, const std::shared_ptr<WorkState>& work);
@@ -175,8 +177,8 @@ class Driver final {
   void admit_started(Instant now);
   void end_started(Instant now, const Started& ending);
 
-  // Drives until `done` (asked on the driving thread, between steps) or `deadline`. Returns true if
-  // it is done.
+  // Drives until `done` returns true or `deadline` passes. Asks `done` on the driving thread,
+  // between steps. Returns true if `done` did.
   bool run_until(const std::function<bool()>& done, Instant deadline);
   bool drive_until(const std::function<bool()>& done, Instant deadline);
   bool drive_until(const WorkState& work, Instant deadline);
@@ -201,13 +203,13 @@ class Driver final {
   const std::uint32_t generation_ = fork_generation();
   // Only the driving thread uses these members.
   std::vector<Channel*> channels_;
-  // callbacks of operations that are done: called when the role is free
+  // Callbacks of operations that are done. They are called when the role is free
   std::vector<Callback> callbacks_;
   TrainRing trains_;
   collective::Node node_;
   // members that left, and whose memory is still being read
   std::vector<std::unique_ptr<collective::Member>> former_;
-  // destroyed before the memory that it may be reading
+  // Destroyed before the members above, whose memory it may be reading
   std::unique_ptr<DatagramTransport> transport_;
   std::vector<Received> received_;
   std::shared_ptr<Observer> observer_;  // may be null

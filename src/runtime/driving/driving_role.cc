@@ -13,7 +13,8 @@ namespace {
 // it never takes the role between back-to-back blocking calls.
 constexpr auto kGrace = std::chrono::nanoseconds(limits::kTickNs);
 
-// Time to wake the background thread from the transport's sleep, and to get the role from it.
+// Time that it takes to wake the background thread from the transport's sleep, and to get the role
+// from that thread.
 constexpr auto kHandOver = std::chrono::microseconds(50);
 
 // A caller is a dense poller after kDensePolls polls in a row, each at most kDenseInterval after
@@ -37,8 +38,8 @@ void DrivingRole::acquire() {
 }
 
 bool DrivingRole::acquire_unless(const std::atomic<bool>& done, Instant until) {
-  // Yields first, because a short operation ends sooner than the background thread hands over the
-  // role.
+  // Yields first while the background thread drives, because it ends a short operation sooner than
+  // it could hand over the role.
   const auto spun = std::chrono::steady_clock::now() + kHandOver;
   while (in_background_.load(std::memory_order_relaxed) && !done.load() &&
          std::chrono::steady_clock::now() < spun)
@@ -134,8 +135,8 @@ bool DrivingRole::acquire_in_pause() {
   const auto busy = [this] { return taken_ || wanted(); };
   while (!stopped_ && (busy() || (acquisitions_ != seen_ && !nudged_))) {
     seen_ = acquisitions_;
-    // Waits for the same condition as the loop: with a weaker one the loop would spin without ever
-    // giving up the lock.
+    // Waits for `nudged_ && !busy()`, as the loop does. With `nudged_` alone the wait would return
+    // at once while the role is taken, and the loop would spin without ever giving up the lock.
     pause_.wait_for(lock, kGrace, [&] { return stopped_ || (nudged_ && !busy()); });
   }
   if (stopped_) return false;

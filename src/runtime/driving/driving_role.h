@@ -22,8 +22,8 @@ class DrivingRole {
   // When a thread wants the role, the transport's wake() wakes the driving thread from its sleep.
   explicit DrivingRole(DatagramTransport& transport) : transport_(transport) {}
 
-  // For a caller that must touch state that only the driving thread may touch. The thread that
-  // drives lets go at its next step.
+  // For a caller that must touch state that only the driving thread may touch. The thread that has
+  // the role gives it back after its current step.
   void acquire();
   // For a caller that waits for something that the driving thread brings about. Returns false if
   // `done` was set or `until` passed before the role was free. `done`: any thread may read it.
@@ -45,17 +45,17 @@ class DrivingRole {
   // `done`.
   void announce(const std::atomic<bool>& done);
 
-  // Says that there is asynchronous work, so the background thread need not wait for a pause of the
-  // callers.
+  // Says that there is asynchronous work. The background thread then takes the role as soon as it
+  // is free, without waiting for a pause of the callers.
   void nudge();
 
   // For the background thread. Waits until no caller has the role or has come back for it within a
   // tick. Returns false after stop().
   bool acquire_in_pause();
-  // Returns true if a caller would rather drive itself.
+  // Returns true if the background thread should give up the role, because a caller wants it.
   bool recalled() const { return wanted() || recalled_.load(std::memory_order_relaxed); }
   void release_to_callers();
-  // Makes the background thread end, because it is not needed any more. Callers go on.
+  // Makes the background thread end. Callers can go on driving.
   void stop();
 
  private:

@@ -35,8 +35,8 @@ bool is_refused(const PathFacts& facts) {
   return facts.refused.count > 0 && facts.refused.error != EMSGSIZE;
 }
 
-// A sealed peer is recognised at any address from which it sends, so its datagrams do not count
-// here.
+// Returns true if the peer may be sending from an address that this process does not know. A sealed
+// peer is recognised at any address, so its datagrams never count as a stranger's.
 bool sends_from_elsewhere(const PathFacts& facts) {
   return !facts.heard && !facts.sealed && facts.from_strangers > 0;
 }

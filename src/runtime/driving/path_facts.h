@@ -22,8 +22,8 @@ struct PathFacts {
   std::uint32_t sent = 0;
   std::uint32_t arrived = 0;  // datagrams of `sent` that arrived, as the peer reported
   std::uint32_t came = 0;     // datagrams that came, for all communicators of the two processes
-  // Addresses of this process and the peer, from the rendezvous, or where the peer was found since.
-  // Unknown if the transport has none.
+  // Addresses of this process and of the peer: those of the rendezvous, or the one to which the
+  // peer has moved since. Unknown if the transport has no addresses.
   NetworkAddress own;
   NetworkAddress theirs;
   transport::SendRefusals refused;

@@ -7,7 +7,8 @@
 namespace leeway::driving {
 namespace {
 
-// Adds the growth of a counter of 32 bits, which wraps, since the last call.
+// Adds to `total` how much a counter has grown since the last call. `now` is its value; it has 32
+// bits and wraps.
 void advance(std::uint64_t& total, std::uint32_t now) {
   total += static_cast<std::uint32_t>(now - static_cast<std::uint32_t>(total));
 }
@@ -156,8 +157,8 @@ void Channel::look_at_peer(Duration since, bool cut, PeerView& view) {
     view.queueing = delay.queueing;
   }
   // The link's present state counts for the time since the last look, but for two intervals at
-  // most. Any earlier time counts as Limit::application, because nobody looks while nothing
-  // happens.
+  // most. Any time before that counts as Limit::application, because no snapshots are taken while
+  // nothing happens.
   Limit limit = limit_of(endpoint().sender().hold(view.rank));
   if (cut && view.state <= PeerState::suspect) limit = Limit::deadline;
   const Duration seen = std::min(since, 2 * kSnapshotEvery);

@@ -6,7 +6,8 @@ namespace leeway::driving {
 
 bool TrainRing::send(Instant now, collective::Node& node, DatagramTransport& transport) {
   released_ = taken_ - transport.borrowed();
-  // When no train is out, begins at slot 0 again, whose memory is still in the cache.
+  // When no train is out, begins at slot 0 again, so that few slots are in use and their memory
+  // stays in the cache.
   if (!any_out()) first_ = prepared_;
   prepare(now, node, transport);
   if (taken_ == prepared_) return false;

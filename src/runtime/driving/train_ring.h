@@ -14,8 +14,8 @@ class TrainRing {
  public:
   TrainRing() : trains_(kSlots), ready_(kSlots) {}
 
-  // Returns true if trains are prepared, or still being read. The memory that they refer to must
-  // not change then.
+  // Returns true if trains are prepared, or are still being read. Meanwhile the memory to which
+  // they refer must not change.
   bool any_out() const { return released_ != prepared_; }
   // Returns how many of the trains that the node has handed out are no longer read.
   std::uint64_t released() const { return released_; }
@@ -27,16 +27,17 @@ class TrainRing {
   void drop_all() { taken_ = released_ = prepared_; }
 
  private:
-  // Trains prepared at a time: few, because nothing is received while they are handed to the
-  // system.
+  // Most trains prepared at a time. They are few, because nothing is received while they are handed
+  // to the system.
   static constexpr std::size_t kPreparedMax = 4;
-  // Trains prepared or still being read.
+  // Most trains that are prepared or still being read.
   static constexpr std::size_t kSlots = 16;
 
   void prepare(Instant now, collective::Node& node, DatagramTransport& transport);
   std::size_t slot_of(std::uint64_t train) const { return (train - first_) % kSlots; }
 
-  // A slot that was never needed is null. A transport that copies needs kPreparedMax slots.
+  // A slot that was never needed is null. A transport that copies trains in send() never needs more
+  // than kPreparedMax slots.
   std::vector<std::unique_ptr<protocol::TrainBuffer>> trains_;
   std::vector<Train> ready_;    // views of the trains in trains_
   std::uint64_t prepared_ = 0;  // trains, ever

@@ -37,10 +37,10 @@ struct WorkState {
   bool orphaned() const {
     return generation_ != fork_generation() && !done.load(std::memory_order_acquire);
   }
-  // Returns true if there is nothing to wait for.
+  // Returns true if waiting for the operation is over, or of no use.
   bool over() const { return done.load(std::memory_order_acquire) || orphaned(); }
 
-  // Call it once over() is true.
+  // Call it only when over() is true.
   Result<CollectiveReport> outcome() const& {
     if (orphaned()) return driving::forked();
     if (!request.status.ok()) return request.status;
@@ -55,7 +55,8 @@ struct WorkState {
   // Calls back when the operation is over: at once if it is over already, else on the thread that
   // finds that out first.
   void call_when_done(Callback callback) {
-    // (In a forked child the mutex may be locked for ever, by a thread of the parent.)
+    // (In a forked child the mutex may be locked for ever: a thread of the parent held it at the
+    // fork.)
     if (!orphaned()) {
       const std::lock_guard lock(mutex_);
       if (!done.load(std::memory_order_acquire)) {

@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kSlotBytesMax = std::size_t{128} << 10;
 constexpr std::size_t kSlotBytesMin = std::size_t{4} << 10;
 
-// Target for the bytes of all slots of a communicator; the limits on one slot come first.
+// Target for the bytes of all slots of a communicator. The limits on one slot take precedence.
 constexpr std::size_t kSlotsBytes = std::size_t{12} << 20;
 
 }  // namespace

@@ -15,15 +15,15 @@ namespace leeway::near {
 using transport::Mapping;
 using transport::MemoryFile;
 
-// With three slots a rank fills one while peers still read the two before it. So a rank waits once
-// a chunk.
+// With three slots a rank fills one while peers still read the two before it. So a rank waits for
+// the others only once a chunk.
 inline constexpr std::size_t kSlots = 3;
 
 struct Shape {
   int ranks = 0;
   std::size_t slot_bytes = 0;  // a multiple of a page
 
-  // Returns a shape whose slots stay in the caches, those of all ranks together, and leave room in
+  // Returns a shape for which the slots of all ranks together stay in the caches, and leave room in
   // a container's 64 MB of /dev/shm.
   static Shape of(int ranks);
   std::size_t part_bytes() const { return kLineBytes + kSlots * slot_bytes; }

@@ -11,7 +11,8 @@ using collective::OperationKind;
 
 using Text = std::array<char, 96>;
 
-// Returns a text such as "all_reduce float[1000] sum" for words of a peer, which may be anything.
+// Returns a text such as "all_reduce float[1000] sum" for the words of a descriptor. A peer may
+// have written any value there.
 Text describe(std::uint64_t what, std::uint64_t count) {
   Text text{};
   if (what == kAllocation) {
@@ -52,7 +53,7 @@ Caller::Caller(Station& station, std::string folder, std::string name)
       scales_(peers_.size()) {}
 
 // Begins a call. If this rank left the previous call early, other ranks may still be in that call
-// and read this rank's slots. So begin() then waits until all have come to the new call.
+// and read this rank's slots. So begin() then waits until all ranks have left that call.
 Status Caller::begin(const char* name, std::uint64_t number, Instant submitted, Duration deadline) {
   LEEWAY_ASSERT(number > terms_.call);
   terms_.name = name;
@@ -67,8 +68,8 @@ Status Caller::begin(const char* name, std::uint64_t number, Instant submitted, 
   return status;
 }
 
-// Returns the descriptor for the current call. The two are used in turn, because peers may still
-// read the descriptor of the call before.
+// Returns this rank's descriptor for the current call. A rank has two descriptors and uses them in
+// turn, because peers may still read the one of the call before.
 Descriptor& Caller::next_descriptor() {
   turn_ = 1 - turn_;
   own_descriptor().call.store(terms_.call, std::memory_order_relaxed);
@@ -141,8 +142,9 @@ Status Caller::go(const Spec& spec, Way& way) {
   return move(spec, step);
 }
 
-// Writes this rank's descriptor. Also copies the first chunk into this rank's slot and returns
-// true, unless the call must go by datagrams, or may be direct as far as this rank knows.
+// Writes this rank's descriptor. Then copies the first chunk into this rank's slot and returns
+// true. Copies nothing and returns false if the call must go by datagrams, or if this rank's
+// tensors lie in shared memory, so that the call may be direct.
 bool Caller::describe(const Spec& spec) {
   Descriptor& own = next_descriptor();
   const bool apart = stands_apart(spec) || plan_.chunks > kStepsMax / 2;
@@ -179,8 +181,8 @@ Status Caller::meet() {
     status = compare(peer);
     peers_[peer].first_slot = descriptor_of(peer).first.load(std::memory_order_relaxed);
   }
-  // This check comes last. A peer that found the disagreement gave up as well, and the error of
-  // compare() says more.
+  // This check comes after compare(). A peer that found a disagreement has given up, too, and the
+  // error of compare() says more than "gave up".
   for (Rank peer = 0; peer < arena_.ranks() && status.ok(); ++peer) {
     if (peer != arena_.self()) status = station_.check_took_part(terms_, peer);
   }
@@ -210,7 +212,8 @@ bool Caller::anyone_apart() const {
 }
 
 // Decides whether the call is direct. Each rank sees all descriptors, so all decide alike. If only
-// some ranks' tensors lie in shared memory, the call uses slots and takes one more step.
+// some ranks' tensors lie in shared memory, the call uses slots. It then takes one more step, in
+// which these ranks fill their first slot.
 Status Caller::agree_on_direct(const Spec& spec, bool prepared, std::uint64_t& step) {
   if (!plan_.direct) return Status();
   bool all = true;
@@ -255,7 +258,8 @@ Status Caller::find_tensors(const Spec& spec) {
 }
 
 // Moves all chunks. Call it when all ranks have posted `step`, so that the first chunk can be read.
-// If each rank sums a part, the sums of a chunk are fetched in the step that sums the next chunk.
+// If each rank sums its own part of a chunk, ranks fetch the others' sums in the next step, in
+// which they sum the next chunk.
 Status Caller::move(const Spec& spec, std::uint64_t step) {
   const std::uint64_t phases = plan_.chunks + (plan_.owners ? 1 : 0);
   for (std::uint64_t phase = 0;; ++phase) {

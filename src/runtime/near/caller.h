@@ -103,8 +103,8 @@ class Caller {
   void sum(const Spec& spec, std::uint64_t chunk, std::size_t from, std::size_t bytes,
            std::byte* result);
   void copy(const std::byte* from, std::byte* to, std::size_t bytes);
-  // Returns where this rank's own elements of a piece lie. They are already multiplied by the
-  // factor if the call has one, as other ranks' elements are.
+  // Returns where this rank's own elements of a piece lie. If the call has a factor, these elements
+  // are already multiplied by it, as other ranks' elements are.
   const std::byte* own_input(const Spec& spec, std::uint64_t chunk, std::size_t piece) const;
   const std::byte* chunk_of(Rank rank, std::uint64_t chunk) const {
     return arena_.slot(rank, peers_[rank].first_slot + chunk);

@@ -33,7 +33,8 @@ Result<std::vector<Mapping>> Caller::peers_memory(std::size_t bytes) const {
   return all;
 }
 
-// After step 1 all ranks have made a file. After step 2 all have mapped the others' files.
+// An allocation has two steps. After step 1 all ranks have made a file. After step 2 all ranks have
+// mapped the others' files.
 Result<std::shared_ptr<Region>> Caller::allocate(std::size_t bytes, std::uint64_t number,
                                                  Instant submitted, Duration deadline) {
   if (Status status = begin("allocate", number, submitted, deadline); !status.ok())

@@ -10,8 +10,9 @@ namespace {
 
 using collective::OperationKind;
 
-// Returns true if the reduction is a sum of scaled floats. collective::Reduction sums so, and
-// results must have the same bits as there. An average of float64 is divided at the end instead.
+// Returns true if the reduction multiplies each float by a scale and sums the products.
+// collective::Reduction does so, and results must have the same bits as there. An average of
+// float64 is summed without scales and divided at the end.
 bool sums_by_scales(ReduceOp op, DataType dtype) {
   return is_floating(dtype) &&
          (op == ReduceOp::sum || (op == ReduceOp::avg && dtype != DataType::f64));
@@ -26,8 +27,8 @@ void Caller::copy(const std::byte* from, std::byte* to, std::size_t bytes) {
                                std::memory_order_relaxed);
 }
 
-// Copies elements of this rank's input to `to`, multiplied by the factor if the call has one. So
-// other ranks can sum them as they are.
+// Copies elements of this rank's input to `to`. Multiplies them by the call's factor, if there is
+// one, so that other ranks can sum the copies as they are.
 void Caller::put(const Spec& spec, Part part, std::byte* to) {
   const auto* from = static_cast<const std::byte*>(spec.input.data) + part.at * plan_.element;
   const std::size_t bytes = part.count * plan_.element;

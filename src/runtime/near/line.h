@@ -1,6 +1,6 @@
 // One page of the arena, in which a rank tells the others of its host how far it has come. Only
-// that rank writes it. A peer's page may hold anything, so a reader copies a word before checking
-// it.
+// that rank writes it. A peer may write anything into its page at any time, so a reader copies a
+// word before checking it.
 #pragma once
 
 #include <array>
@@ -23,7 +23,8 @@ inline constexpr std::size_t kRegionsMax = 64;
 inline constexpr std::size_t kElsewhereMax = 64;
 
 // Progress of a rank, as one number that only grows. Calls are numbered from 1, and so are a call's
-// steps. If a rank fails in a call, its number stays as it is until all have left that call.
+// steps. If a rank fails in a call, its progress stays as it is until all ranks have left that
+// call.
 inline constexpr int kStepBits = 24;
 inline constexpr std::uint64_t kStepsMax = (std::uint64_t{1} << kStepBits) - 1;
 constexpr std::uint64_t progress_of(std::uint64_t call, std::uint64_t step) {
@@ -45,7 +46,8 @@ struct Reason {
 };
 
 // A rank's description of a call, for comparison, and the places of its tensors. A rank writes it
-// before it posts step 1. In an allocation it writes the last two words before it posts step 2.
+// before it posts step 1. In an allocation it writes the last two words (`to`, `to_at`) before it
+// posts step 2.
 struct Descriptor {
   Word call;       // number of the described call
   Word what;       // kind, reduction, element type and root
@@ -58,15 +60,15 @@ struct Descriptor {
   Word to_at;  // as `from_at`, for the output; in an allocation the region's place in Line::regions
 };
 
-// How a call must be made for a reason that only this rank knows. If one rank says `apart`, that
-// holds for all ranks.
+// How a call must be made for a reason that only this rank knows. If one rank says `apart`, all
+// ranks act on it.
 enum class Condition : std::uint64_t {
   ordinary = 0,
   apart,  // only datagrams can do the call as this rank made it; in an allocation: no memory
 };
 
 struct alignas(128) Line {
-  // These words lie together, so that a waiting rank reads only one cache line.
+  // The words that a waiting rank reads lie together, so that it reads only one cache line.
   Word progress;
   Word begun;        // the last call that this rank began after it had failed in one
   Word gave_up;      // the last call that failed here, or 0
@@ -80,8 +82,8 @@ struct alignas(128) Line {
   alignas(64) std::array<Descriptor, 2> descriptors;
   // Numbers of the regions that exist, or 0 for a free place.
   alignas(64) std::array<Word, kRegionsMax> regions;
-  // Numbers of calls that this rank made by datagrams. Each stands at the index of its number
-  // modulo kElsewhereMax. This rank never comes to these calls in the arena.
+  // Numbers of the latest calls that this rank made by datagrams. A number stands at the index that
+  // is the number modulo kElsewhereMax. This rank never comes to these calls in the arena.
   alignas(64) std::array<Word, kElsewhereMax> elsewhere;
 };
 inline constexpr std::size_t kLineBytes = 4096;

@@ -12,7 +12,8 @@ using collective::OperationSpec;
 constexpr std::size_t kGrainBytes = 64;
 
 // If all inputs together have at most this many bytes, every rank sums the whole of an all_reduce.
-// Otherwise each rank sums a part, which costs a second wait.
+// If they have more, each rank sums only its part, and a second wait is needed before the others
+// fetch the sum.
 constexpr std::size_t kSummedByAllBytes = std::size_t{32} << 10;
 
 // Bytes of each rank's tensor in a chunk of a direct call.

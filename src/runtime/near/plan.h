@@ -14,7 +14,8 @@ namespace leeway::near {
 bool takes(const collective::OperationSpec& spec);
 
 // Returns true if this rank gives the call something that only datagrams carry: weights, error
-// feedback, or confirm_use. Only this rank knows that, so it tells the others.
+// feedback, or confirm_use. Other ranks cannot know that from their own arguments, so this rank
+// tells them.
 bool stands_apart(const collective::OperationSpec& spec);
 
 // Elements [at, at + count).

@@ -39,9 +39,10 @@ class Regions : public std::enable_shared_from_this<Regions> {
 
   // Returns a free place of Line::regions, or kRegionsMax if there is none.
   std::size_t free_place();
-  // Adds the region `number`. `own` is this rank's memory, at index `place` of Line::regions.
-  // `peers` holds the other ranks' memory, and `places` its indices in their Line::regions, both by
-  // rank. The word at such an index says whether the peer still has the memory.
+  // Adds the region `number`. `own` is this rank's memory, listed at index `place` of its
+  // Line::regions. `peers` has the other ranks' memory, by rank. `places` has the index at which
+  // each rank lists its memory in its own Line::regions; the word there says whether the rank still
+  // has it.
   void add(std::uint64_t number, const std::shared_ptr<Region>& own, std::size_t place,
            std::vector<Mapping> peers, std::vector<std::size_t> places);
   // Unmaps memory that peers have given back since the last call.

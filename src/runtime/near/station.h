@@ -40,7 +40,7 @@ class Station {
   const Arena& arena() const { return arena_; }
   Instant now() const { return surroundings_.now(); }
 
-  // Says that this rank has come to this step.
+  // Tells the other ranks that this rank has come to this step.
   void post(std::uint64_t call, std::uint64_t step) {
     arena_.own_line().progress.store(progress_of(call, step), std::memory_order_release);
     ring();
@@ -75,12 +75,12 @@ class Station {
   Status overdue_behind(const Terms& terms) const;
   // Returns true if another rank has called leave(). Any thread may call it.
   bool anyone_gone() const;
-  // Returns true if a peer's latest failure was that the peer took this rank for gone.
+  // Returns true if some peer's latest failure was that it believed this rank to be gone.
   bool is_given_up() const;
   // Returns an error if the peer has failed in this call.
   Status check_took_part(const Terms& terms, Rank peer);
-  // Returns an error if another rank has failed in this call or a later one. If it returns ok,
-  // memory of other ranks that was read before still had valid contents at that time.
+  // Returns an error if another rank has failed in this call or a later one. If it returns ok, the
+  // memory of other ranks that this rank has read so far was still valid when it was read.
   Status check_none_gave_up(const Terms& terms);
 
   // Makes the current wait fail, if there is one, and all later ones. Any thread may call it. The
@@ -91,7 +91,8 @@ class Station {
 
  private:
   void ring();
-  // A step to which a peer is to come. A peer reaches step 0 also by begin() of the call.
+  // A step to which a peer is to come. A peer also reaches step 0 if it has called begin() for the
+  // call.
   struct Goal {
     std::uint64_t progress = 0;
     std::uint64_t begun = 0;

@@ -1,7 +1,7 @@
 // The latest snapshot of a driver. The driving thread writes it, and other threads read it.
 //
-// The driving thread never waits: while a reader holds the lock, it skips this update. The next one
-// comes a tenth of a second later.
+// The driving thread never waits. While a reader holds the lock, the driving thread skips the
+// update; the next update comes a tenth of a second later.
 #pragma once
 
 #include <mutex>

@@ -31,7 +31,7 @@ struct Calls {
   std::uint64_t packets_expected = 0;
   std::uint64_t packets_missing = 0;
   std::uint64_t contributions_missing = 0;
-  // The next three are for the latest reduction; unset before the first one
+  // The next three members are for the latest reduction. They are unset before the first reduction
   bool reduced = false;
   double contributors_mean = 0;
   std::uint32_t contributors_min = 0;

@@ -149,7 +149,8 @@ void add_driver(Families& out, const Labels& labels, const Snapshot& snapshot) {
             uplink.noise);
 }
 
-// Adds a peer to the row "others": sums, and the worst value where a sum has no meaning.
+// Adds a peer to the row "others". The row has sums of the peers' values, and the worst value where
+// a sum has no meaning.
 void add_to(PeerView& sum, const PeerView& peer) {
   sum.state = std::max(sum.state, peer.state);
   sum.relayed |= peer.relayed;

@@ -12,7 +12,8 @@ namespace leeway::observe {
 // Peers that are shown one by one; all others are shown together as "others".
 inline constexpr std::size_t kPeersShown = 64;
 
-// Metrics of all sheets together, because each metric family may appear only once.
+// Returns the metrics of all sheets together, because each metric family may appear only once in an
+// answer.
 std::vector<prometheus::MetricFamily> exposition(const std::vector<Board::Sheet>& sheets);
 
 }  // namespace leeway::observe

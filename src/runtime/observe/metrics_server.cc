@@ -29,7 +29,8 @@ namespace {
 
 using asio::ip::tcp;
 
-// A connection is closed if it has not been answered after this time.
+// Limits of connections. One that has not been answered after kPatience is closed. After a failed
+// accept the server accepts no connection for kPause.
 constexpr auto kPatience = std::chrono::seconds(2);
 constexpr auto kPause = std::chrono::milliseconds(100);
 constexpr std::size_t kRequestBytesMax = 8192;
@@ -194,8 +195,8 @@ class HttpServer final : public MetricsServer {
 
   // Makes room for a connection from `source`, so that silent connections lock no reader out. If
   // there is no room, closes the connection that has been silent longest. If `source` has used up
-  // its share, that connection is one of its own. Returns false if all connections that might be
-  // closed are being answered.
+  // its share, closes the one of `source` that has been silent longest. Returns false if all
+  // connections that might be closed are being answered.
   bool make_room(const asio::ip::address& source) {
     const auto is_of_source = [&](const auto& known) {
       const auto visitor = known.lock();

@@ -13,14 +13,15 @@ using driving::PeerState;
 using rendezvous::LogLevel;
 using seal::Refusal;
 
-// Losses are judged over this period, so a line about them comes at most this often.
+// Losses are judged once in this period, so a line about them comes at most this often.
 constexpr Duration kJudgeEvery = std::chrono::seconds(10);
 // Least number of datagrams from which losses are judged.
 constexpr std::uint64_t kDatagramsMin = 1000;
 // A line is written if this share of datagrams was lost in addition to the noise floor.
 constexpr double kLossMore = 0.05;
 
-// Share of datagrams that a known relay must refuse before the log gets another line about it.
+// A relay's first refusal is logged at once. It gets another line only if it refuses this share of
+// datagrams.
 constexpr double kRefusedLeast = 0.01;
 
 // A relay's name, such as "192.0.2.1:29501 (rank 0)". The rank is missing if the relay is no
@@ -78,8 +79,8 @@ OperatorLog::Sums OperatorLog::sums_of(const driving::Snapshot& snapshot) {
   sums.unknown = snapshot.seal.refused_for(Refusal::unknown_tag);
   for (const driving::RelayView& relay : snapshot.relays)
     sums.refused_by_relays += relay.share.refused;
-  // Paths belong to processes, and communicators share them. So only the communicator that sent
-  // most is counted.
+  // Paths belong to processes, so all communicators show the same paths' counters. To count no path
+  // twice, only the communicator whose paths sent most is taken.
   for (const driving::ChannelView& channel : snapshot.channels) {
     std::uint64_t sent = 0;
     std::uint64_t lost = 0;
@@ -211,7 +212,8 @@ void OperatorLog::tell_processes(const driving::Snapshot& snapshot) {
 
 void OperatorLog::judge(const driving::Snapshot& snapshot, const Sums& now) {
   const std::uint64_t sent = now.sent - std::min(now.sent, since_.sent);
-  // Refusals by relays are no overload of the link, and have a line of their own.
+  // Datagrams that relays refused are not counted here, because they show no overload of the link.
+  // They have a log line of their own.
   const std::uint64_t known = since_.lost + (now.refused_by_relays - since_.refused_by_relays);
   const std::uint64_t lost = now.lost - std::min(now.lost, known);
   const double share = sent == 0 ? 0 : static_cast<double>(lost) / static_cast<double>(sent);

@@ -57,8 +57,8 @@ class OperatorLog {
   const Facts facts_;
   // Last known states of peers, by epoch and then by index in ChannelView::peers.
   std::map<std::uint32_t, std::vector<Known>> peers_;
-  // Last known state of each process. Silence and death belong to a process, so they are logged
-  // once, however many communicators the process is in.
+  // Last known state of each process. Silence and death are a process's, so each is logged once,
+  // however many communicators the process is in.
   std::map<Rank, driving::PeerState> processes_;
   // Relay shares by the relay's process, as of its latest log line.
   struct ToldShare {

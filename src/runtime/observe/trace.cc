@@ -35,8 +35,8 @@ Traces& traces() {
 }
 
 // Opens the file at `path`. Refuses devices and pipes, because opening one may block. `asked`, the
-// path in the options, must not be one either, because ranks' files lie beside it. Returns null on
-// failure. Then errno says why; 0 means that it is no plain file.
+// path in the options, must not be a device or pipe either, because the ranks' files get names
+// beside it. Returns null on failure. Then errno says why; 0 means that the file is no plain file.
 std::FILE* open_file(const std::string& path, const std::string& asked) {
   struct stat facts {};
   errno = 0;
@@ -264,8 +264,8 @@ void Trace::write(const Note& note) {
   write_record(text.data(), length);
 }
 
-// Ends the trace if the disk takes no more, because a record is lost then, and later ones would be
-// out of order.
+// Ends the trace if the disk takes no more. Records are lost then, and later ones would stand after
+// a gap.
 void Trace::flush() {
   if (std::fflush(file_) == 0 || full_) return;
   full_ = true;

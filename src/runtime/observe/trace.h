@@ -2,8 +2,9 @@
 // qlog 0.3).
 //
 // A thread that notes an event puts it into a bounded buffer and never waits; the trace's own
-// thread writes the text. Events that find no room are counted, and the file says so. The file ends
-// at 64 MiB, and says so. It also ends if the disk is full, which is logged.
+// thread writes the text. Events that find no room are counted, and the file has their number. The
+// file ends at 64 MiB with a record that says so. It also ends if the disk is full, which is
+// logged.
 #pragma once
 
 #include <atomic>

@@ -11,8 +11,9 @@
 namespace leeway::observe {
 
 // Observes the driver as the options say. A driver that is observed already stays as it is. If
-// metrics cannot be served, that is logged and the job goes on. `segmentation` says whether a GSO
-// batch leaves as one message; the driving thread calls it. It may be empty if that is not known.
+// metrics cannot be served, that is logged and the job goes on. `segmentation` returns whether a
+// GSO batch leaves as one message. The driving thread calls it. The function may be empty if that
+// is not known.
 void watch(driving::Driver& driver, const Options& options, rendezvous::Log& log,
            std::function<bool()> segmentation = {});
 

@@ -27,8 +27,8 @@ Result<HostPort> parse_listen_address(std::string_view text);
 // Returns true if `host` stands for all addresses of this machine: "", "0.0.0.0" or "::".
 bool is_any_host(std::string_view host);
 
-// Returns the address by which this host reaches other networks, else the first of an interface
-// that is not loopback, else loopback. Sends nothing.
+// Returns the address by which this host reaches other networks. If there is none, returns the
+// first address of an interface that is not loopback, else loopback. Sends nothing.
 asio::ip::address outward_address();
 
 // Returns this host's address towards the other ranks: the one by which the system would reach

@@ -277,7 +277,7 @@ Status claimed_twice(std::uint32_t rank, const std::string& one_place,
 
 Result<Group> make_group(const LocalConfiguration& root, std::span<const control::Hello> others,
                          std::uint32_t epoch) {
-  // With a transport of the caller's own there is no IP address; loopback stands in for it.
+  // With a transport of the caller's own a rank has no IP address, so loopback stands in for it.
   const auto address_of = [](ByteSpan bytes) {
     return plain_address(bytes).value_or(asio::ip::address_v4::loopback());
   };
@@ -428,7 +428,8 @@ Result<Group> take_group(const control::Welcome& welcome, ByteSpan value, const 
   return group;
 }
 
-// The table contains a random nonce, so the keys of two groups differ.
+// Mixes the table into the keys. The table contains a random nonce, so the keys of two groups
+// differ.
 void bind_to_table(Group& group, ByteSpan value, const std::string& key) {
   if (group.identities) group.identities->meeting = keys::extract(bytes_of(key), value);
 }

@@ -23,8 +23,8 @@ control::Hello hello_of(const LocalConfiguration& local, std::uint64_t attempt, 
                         Duration round_trip = Duration(0));
 
 // Checks that rank 0 speaks this rank's version and expects the same number of ranks. The error
-// names both sides. Rank 0 cannot check this, because it might never look for the Hello of a rank
-// that differs.
+// names both sides. Rank 0 cannot be sure to check this: it never looks for the Hello of a rank
+// beyond its own number of ranks.
 Status check_invitation(const control::Invitation& invitation, const LocalConfiguration& local);
 
 // Checks that the Hello found at the key of `rank` fits rank 0. The error names both sides.

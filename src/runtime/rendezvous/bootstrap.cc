@@ -47,8 +47,9 @@ Result<Group> alone(const LocalConfiguration& local) {
                     std::max<std::uint32_t>(1, static_cast<std::uint32_t>(random_number())));
 }
 
-// Refuses certificates without a secret in a caller's store. Certificates protect TLS connections
-// only, so whoever writes to that store could replace members' keys.
+// Refuses certificates without a secret in a caller's store. Certificates protect only TLS
+// connections, and not what lies in the store. So whoever writes to that store could replace
+// members' keys.
 Status check_store(const LocalConfiguration& local) {
   if (local.identity == nullptr || local.identity->secrets->are_secret()) return {};
   return Status::error(StatusCode::kInvalidArgument,
@@ -86,8 +87,9 @@ Result<Group> meet_at_own_server(const LocalConfiguration& root, const HostPort&
   return group;
 }
 
-// Returns a function that finds the server's address: `where`, or what the store says now, since
-// rank 0 may replace the address at any time.
+// Returns a function that finds the server's address. The address is `where` if that has a port.
+// Otherwise the function reads the store each time, since rank 0 may replace the address there at
+// any time.
 TcpClient::Find finder(const LocalConfiguration& local, const HostPort& where) {
   if (where.port != 0) return [where] { return Result<HostPort>(where); };
   return [store = local.store, key = MeetingKeys(local).address()]() -> Result<HostPort> {
@@ -131,8 +133,8 @@ Result<Group> meet_at_server(const LocalConfiguration& local, const HostPort& wh
   const auto security = security_of(local);
   if (!security.ok()) return security.status();
   TcpClient client(finder(local, where), *security, "rank 0", end);
-  // A refusal does not end the call, because it may come from a stranger in rank 0's place. The log
-  // tells the operator at once, in case this rank's secret is wrong.
+  // A refusal does not end join_group(), because it may come from a stranger in rank 0's place. But
+  // this rank's secret may also be wrong, so the log tells the operator at once.
   if (log != nullptr) {
     client.on_refusal([log](const Status& why) {
       log->print(LogLevel::warn, "rendezvous refusal",

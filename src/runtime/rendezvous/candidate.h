@@ -31,8 +31,8 @@ class Candidate {
   // kEveryRank; the text says why.
   virtual Status join_multicast(const asio::ip::address& group, std::uint16_t port) = 0;
 
-  // Lets routers mark datagrams (ECN), because the sender slows down when they do. Called before
-  // take().
+  // Lets routers mark datagrams (ECN) instead of dropping them. Only for a sender that slows down
+  // for marks. Called before take().
   virtual void allow_marks() {}
 
   // Hands over the transport. Called once, as the last call.
@@ -53,15 +53,15 @@ struct Candidates {
   // called before connect().
   Status move_udp(const Options& options, const asio::ip::address& address);
 
-  // Connects the candidate of the chosen transport and returns it, once for each kind. Does not
-  // join its multicast group.
+  // Connects the candidate of the chosen transport and hands it over, so call it only once for each
+  // kind. Does not join the multicast group.
   Result<std::unique_ptr<Candidate>> connect(const GroupTransport& transport, Rank self);
 };
 
 // Always opens UDP, whose address also tells where this host is in the network. Also opens a
-// transport that the options name. If the choice is automatic, opens verbs, unless the group has
-// one rank or faults are to be injected, which needs UDP. If opening fails, the offer says why.
-// `udp`, if given, is used in place of a new UDP socket.
+// transport that the options name. If the choice is automatic, also opens verbs. It does not if the
+// group has one rank, or if faults are to be injected, which needs UDP. If a transport cannot be
+// opened, its offer says why. `udp`, if given, is used in place of a new UDP socket.
 Result<Candidates> open_candidates(const Options& options,
                                    std::unique_ptr<Candidate> udp = nullptr);
 

@@ -21,8 +21,8 @@ std::vector<std::byte> value_of(const google::protobuf::MessageLite& message);
 
 // Appends a proof of the bytes of `value` as field 17 (WIRE 7.20).
 std::vector<std::byte> with_proof(std::vector<std::byte> value, ByteSpan proof);
-// Returns the bytes of a value that its proof covers, or nullopt if the proof is not the last
-// field.
+// Returns the bytes of `value` that `proof` covers: all that lie before it. Returns nullopt if the
+// proof is not the last field.
 std::optional<ByteSpan> covered_bytes(ByteSpan value, const std::string& proof);
 
 // Returns nullopt unless the magic is right and the meeting's number is not 0. The fields of an

@@ -134,15 +134,15 @@ Status refused(const char* name, const Status& why) {
   return Status::error(why.code(), "%s: %s", name, why.c_str());
 }
 
-// Returns true in a Slurm batch script outside srun, which has rank 0 and no number of ranks. Every
-// job step has that number.
+// Returns true in a Slurm batch script outside srun. Such a script has rank 0 and no number of
+// ranks, while every job step has both. The caller has seen that only one of the two is set.
 bool is_batch_script(const Reader& read, const Convention& convention) {
   const char* const rank = read.text(convention.rank);
   return convention.kind == LauncherKind::slurm && rank != nullptr && std::string_view(rank) == "0";
 }
 
 // Returns the detected launcher's variable names, or null. A rank without a number of ranks, or the
-// reverse, is an error: each process would be a group of its own.
+// reverse, is an error, because each process would then be a group of its own.
 Result<const Convention*> find_convention(const Reader& read) {
   const Convention* half = nullptr;
   for (const Convention& convention : kConventions) {
@@ -181,8 +181,8 @@ Status read_place(const Reader& read, const Convention& names, Launcher& launche
   return {};
 }
 
-// Returns MASTER_ADDR with the port after MASTER_PORT. If MASTER_PORT is 65535, returns the port
-// before.
+// Returns MASTER_ADDR with the port after MASTER_PORT, which torch uses itself. If MASTER_PORT is
+// 65535, the port is 65534.
 Result<std::string> torchrun_rendezvous(const Reader& read) {
   const char* const host = read.text("MASTER_ADDR");
   const auto port = read.number<std::uint16_t>("MASTER_PORT", 1, 65535);

@@ -24,7 +24,8 @@ using EnvironmentGetter = std::function<const char*(const char*)>;
 // A getter that calls std::getenv.
 EnvironmentGetter process_environment();
 
-// The launcher that started the ranks, in order of precedence if several left their variables.
+// The launcher that started the ranks. If several launchers left their variables, the first in this
+// order counts.
 enum class LauncherKind : std::uint8_t { none = 0, leeway, torchrun, open_mpi, pmi, slurm };
 std::string_view to_string(LauncherKind kind);
 
@@ -43,8 +44,8 @@ struct Launcher {
   std::string rendezvous;
 };
 
-// Ports made from a job identifier: below the ephemeral ranges of Linux (32768 on) and IANA (49152
-// on), so that outgoing connections do not take them.
+// Ports made from a job identifier. They lie below the ephemeral ranges of Linux (32768 on) and
+// IANA (49152 on), from which the system takes ports for outgoing connections.
 inline constexpr std::uint16_t kDerivedPortFirst = 20000;
 inline constexpr std::uint16_t kDerivedPortCount = 10000;
 

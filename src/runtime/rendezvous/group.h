@@ -68,8 +68,8 @@ struct LocalConfiguration {
   // rendezvous.
   std::vector<std::byte> data_address;
   std::uint16_t data_port = 0;
-  // The user named no address, so the meeting may replace data_address by one at which other ranks
-  // reached this host.
+  // True if the user named no address. The meeting may then replace data_address by an address at
+  // which other ranks reached this host.
   bool may_move = false;
   TransportKind transport = TransportKind::udp;  // asked for; equal on all ranks
   bool multicast = false;                        // equal on all ranks
@@ -134,9 +134,9 @@ struct Group {
   std::vector<std::uint64_t> sites = {};
 };
 
-// Returns a text that says why datagrams take links outside the site: they go by UDP, and a rank is
-// more than 2 ms from rank 0 or has a public address. Returns an empty text if they do not take
-// such links. The result is the same on every rank.
+// Returns a text that says why datagrams take links outside the site. They do if they go by UDP,
+// and if a rank is more than 2 ms from rank 0 or has a public address. Returns an empty text if
+// they do not. The result is the same on every rank.
 std::string why_far(const Group& group);
 inline bool crosses_sites(const Group& group) {
   return !why_far(group).empty();

@@ -37,8 +37,8 @@ Status Rendezvous::erase(std::string_view key) {
   return {};
 }
 
-// Looks at all missing keys in turn, again and again. Each time it waits for the first of them
-// only.
+// Looks at all missing keys in turn, again and again. In each turn it waits for the first missing
+// key and then only looks at the others, since get() waits for one key.
 Status Rendezvous::get_each(std::span<const std::string> keys, Duration patience,
                             const Taker& take) {
   const auto end =

@@ -24,8 +24,8 @@ constexpr std::array<std::pair<std::string_view, LogLevel>, 6> kLevelNames = {
      {"error", LogLevel::error},
      {"off", LogLevel::off}}};
 
-// LogLevel has spdlog's numbers up to `error`. `off` differs, because spdlog has `critical` before
-// it.
+// LogLevel has spdlog's numbers up to `error`. The number of `off` differs, because spdlog has a
+// level `critical` before it.
 static_assert(static_cast<int>(LogLevel::trace) == SPDLOG_LEVEL_TRACE &&
               static_cast<int>(LogLevel::error) == SPDLOG_LEVEL_ERROR);
 spdlog::level::level_enum to_spdlog(LogLevel level) {

@@ -60,7 +60,8 @@ struct MeetingPlace {
   TcpClient* client = nullptr;  // set if the store is another process's server
 };
 
-// Returns how long a call may wait: at most 100 ms if the caller may cancel, else `patience`.
+// Returns how long one call of the store may wait: `patience`, but at most 100 ms if the caller may
+// cancel the meeting, so that a cancelled meeting ends soon.
 Duration at_once(const LocalConfiguration& local, Duration patience);
 // The error of a meeting that its caller cancelled.
 Status taken_back(const LocalConfiguration& local);
@@ -77,7 +78,7 @@ class WaitReport {
 
   WaitReport(Clock::time_point begin, Duration first) : begin_(begin), after_(first) {}
 
-  // Returns true if a log line is due. Each next line is due after twice as long a wait.
+  // Returns true if a log line is due. The next line is then due after twice as long a wait.
   bool due(Clock::time_point now);
   // Returns the time until the next line is due.
   Duration left(Clock::time_point now) const { return begin_ + after_ - now; }

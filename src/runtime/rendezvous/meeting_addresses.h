@@ -1,9 +1,10 @@
 // Corrects the addresses of ranks by what their connections to rank 0 show.
 //
-// Before the meeting a rank guesses its address: the one by which the system would reach rank 0's
-// name, or other networks if that name is this machine's own. The guess is wrong if the name has a
-// dead address, or if others come by another interface. An open connection proves the addresses of
-// both its ends. A rank that was told its address (Options::bind_address) keeps it.
+// Before the meeting a rank guesses its address. The guess is the one by which the system would
+// reach rank 0's name, or other networks if that name is this machine's own. It is wrong if the
+// name also has an address that does not answer, or if other ranks come by another interface. An
+// open connection proves the addresses of both its ends. A rank that was told its address
+// (Options::bind_address) keeps it.
 #pragma once
 
 #include <functional>

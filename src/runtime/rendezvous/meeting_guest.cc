@@ -17,8 +17,9 @@ constexpr Duration kPauseMax = std::chrono::milliseconds(100);
 // When only 1/8 of join_timeout is left without an invitation, the guest looks for the reason.
 constexpr int kAbsencePart = 8;
 
-// Longest wait at an address from the store before the guest asks the store again. The address may
-// be that of a dead rank 0, whose port a silent process has by now. A live rank 0 answers sooner.
+// Longest wait for an answer at an address from the store; then the guest asks the store again. The
+// address may be that of a dead rank 0, whose port another process has by now and does not answer.
+// A live rank 0 answers sooner.
 constexpr Duration kStoredAddressPatience = std::chrono::seconds(2);
 
 }  // namespace
@@ -56,8 +57,8 @@ MeetingGuest::Outcome MeetingGuest::find_meeting() {
       if (is_time_to_say || (is_early && left() <= asking)) note_absence();
       return std::nullopt;
     }
-    // Keeps the earlier error if the deadline cut this attempt off, because the earlier one says
-    // more.
+    // Keeps the error of an earlier attempt if the deadline cut this attempt off, because the
+    // earlier error says more.
     if (obstacle_.ok() || left() > Duration(0)) obstacle_ = value.status();
     if (code == StatusCode::kInvalidArgument) return value.status();
     if (code == StatusCode::kMismatch && !is_stored_address) {

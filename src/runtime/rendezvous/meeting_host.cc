@@ -12,7 +12,8 @@
 namespace leeway::rendezvous {
 namespace {
 
-// Time that ranks get to read the outcome. For this long they may be busy reading other keys.
+// Time that the other ranks get to read the outcome. It is as long as they may be busy with other
+// keys.
 constexpr Duration kTellTime = std::chrono::milliseconds(200);
 
 // Pauses after the store could not be reached: short at first, then long.
@@ -65,7 +66,8 @@ Result<Group> MeetingHost::run() {
   return *failure_;
 }
 
-// Calls get() before put(), because put() would wait silently for a store that is out of reach.
+// Puts the invitation. Calls get() first, because its error shows that the store is out of reach,
+// while put() would wait silently.
 Status MeetingHost::invite_patiently() {
   for (Duration pause = kAgain;; pause = std::min<Duration>(2 * pause, kAgainMax)) {
     Status status;
@@ -115,8 +117,8 @@ Status MeetingHost::invite() {
 }
 
 // Takes the Hellos that come within `patience`, until all ranks are here or a Hello ends the
-// meeting. Also waits for an outcome. Its key is last in the list, because some stores wait for the
-// first key only.
+// meeting. Also waits for an outcome, which a rank that finds a misfit puts. The outcome's key is
+// last in the list, because some stores wait for the first key only.
 void MeetingHost::collect(Duration patience) {
   std::vector<Rank> open = missing_ranks();
   std::vector<std::string> keys;
@@ -251,8 +253,8 @@ Status MeetingHost::put_outcome(ByteSpan value) {
   }
 }
 
-// Tells all ranks why the meeting failed. Stays for a while to tell ranks that come later, unless
-// their time is up.
+// Tells all ranks why the meeting failed. Rank 0 then stays for a while to tell ranks that come
+// later, unless their time is up.
 void MeetingHost::tell_failure() {
   const bool in_time = Clock::now() < patience_end_ && !root_.stop.stop_requested();
   if (!told_by_other_) (void)put_outcome(value_of(rejection_of(*failure_)));
@@ -265,7 +267,7 @@ void MeetingHost::tell_failure() {
   forget(*place_.store, keys_.root());
 }
 
-// Waits until the ranks have read the outcome, since a server of this process may close next.
+// Waits until the other ranks have read the outcome, since this process may close its server next.
 void MeetingHost::wait_told(Duration patience) {
   if (place_.own == nullptr) return;
   const bool out_of_time = Clock::now() >= patience_end_;

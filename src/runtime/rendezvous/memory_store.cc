@@ -8,7 +8,7 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-// Limits `patience` to a day, so that the sum does not overflow.
+// Returns the end of `patience`, which is limited to a day so that the sum does not overflow.
 SteadyClock::time_point end_of(Duration patience) {
   return SteadyClock::now() + std::clamp<Duration>(patience, Duration(0), std::chrono::hours(24));
 }

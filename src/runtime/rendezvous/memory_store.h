@@ -20,7 +20,8 @@ class MemoryStore {
   Result<std::vector<std::byte>> get(std::string_view key, Duration patience);
   Status get_each(std::span<const std::string> keys, Duration patience,
                   const Rendezvous::Taker& take);
-  // Waits until the value of `key` was read `reads` times, was erased, or `patience` is over.
+  // Waits until the value of `key` was read `reads` times or was erased, or until `patience` is
+  // over.
   void wait_read(std::string_view key, std::uint32_t reads, Duration patience);
 
  private:

@@ -10,10 +10,12 @@ namespace leeway::rendezvous {
 
 // Tests shorten the times.
 struct RendezvousLimits {
-  // Limit on connections that have not greeted. Beyond it a random one is closed, so that a flood
-  // cannot push out all ranks that are connecting. A rank whose connection is closed tries again.
+  // Limit on connections that have not greeted. Beyond it a random one of these is closed. So a
+  // flood of strangers cannot push out all ranks that are connecting. A rank whose connection is
+  // closed tries again.
   std::size_t half_open_max = 64;
-  // Limit on such connections from one network (/24, /48 of IPv6), loopback excepted.
+  // Limit on connections from one network (/24, /48 of IPv6) that have not greeted. Loopback has no
+  // such limit.
   std::size_t half_open_network_max = 16;
   // Longest time until a connection has greeted. A rank greets at once.
   Duration hello_timeout = std::chrono::seconds(3);

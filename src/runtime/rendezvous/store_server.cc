@@ -152,7 +152,8 @@ void StoreServer::serve(Id id, Connection& connection, const StoreRequest& reque
   --requests_;
 }
 
-// Closes the connection with the most requests. That need not be `id`, which may have only one.
+// Closes the connection with the most requests. That need not be `id`, whose new request needs the
+// room, because `id` may have only this one.
 void StoreServer::make_room_for_request(Id id) {
   const auto requests = [](const auto& one) {
     return one.second.waiting.size() + one.second.unsent;
@@ -201,7 +202,7 @@ void StoreServer::answer(Id id, Connection& connection, StoreOutcome outcome, st
 }
 
 // Puts a value, and answers the gets that waited for it. Each such get moves from waiting to
-// unsent, so the number of requests stays.
+// unsent, so requests_ is the same before and after.
 bool StoreServer::put_into_table(std::string_view key, ByteSpan value, Id id,
                                  std::uint32_t readers) {
   std::vector<StoreTable::Woken> woken;

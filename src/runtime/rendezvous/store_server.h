@@ -3,8 +3,9 @@
 //
 // A connection is a stranger's until its greeting is complete. Strangers are limited in number,
 // bytes and time, and so are connections that greet and then waste the server's resources. A
-// connection is closed only for its own acts, with two exceptions: a random stranger if there are
-// too many strangers, and the longest idle one if there are too many connections.
+// connection is closed only for its own acts, with two exceptions. If there are too many strangers,
+// a random one of them is closed. If there are too many connections, the one that has been idle
+// longest is closed.
 #pragma once
 
 #include <array>

@@ -27,8 +27,8 @@ Status check_put(std::string_view key, ByteSpan value);
 
 class StoreTable {
  public:
-  // The bytes of a value are part of bytes() until its last reader releases it, also after it was
-  // replaced.
+  // The bytes of a value are part of bytes() until the last holder of this pointer releases it,
+  // even if the key has another value by then.
   using Value = std::shared_ptr<const std::vector<std::byte>>;
   // A writer or waiter: 0 is this process, others are the server's connections.
   using Owner = std::uint64_t;
@@ -52,8 +52,9 @@ class StoreTable {
   // read.
   bool make_room(std::size_t more);
 
-  // Returns false, and stores nothing, if the table is full. Appends to `woken` the waiters that
-  // have the value now. The key may be erased after `readers` reads, or never if 0.
+  // Puts a value. Returns false, and stores nothing, if the table is full. Appends to `woken` the
+  // waiters for this key, with the value. The key may be erased after `readers` reads, or never if
+  // `readers` is 0.
   bool put(std::string_view key, ByteSpan value, Owner owner, std::uint32_t readers,
            std::vector<Woken>& woken);
 

@@ -24,29 +24,30 @@ namespace {
 using asio::ip::tcp;
 using Clock = TcpClient::Clock;
 
-// Least time to connect: enough for the farthest server on earth, and one lost datagram.
+// Least time that an attempt to connect gets. It suffices for the farthest server on earth and one
+// lost packet of TCP.
 constexpr Duration kConnectMin = std::chrono::milliseconds(1500);
 
 // Pauses between attempts. The server usually starts within milliseconds of this process, but may
 // take a minute.
 constexpr Duration kRetryFirst = std::chrono::milliseconds(10);
 constexpr Duration kRetryMax = std::chrono::milliseconds(500);
-// Longest pause after the server accepted and dropped a connection: in a flood of strangers, or
-// because it has another secret.
+// Longest pause after the server accepted a connection and dropped it. Servers do that in a flood
+// of strangers, or if they have another secret.
 constexpr Duration kRetryDropped = std::chrono::milliseconds(50);
 
 // Longest attempt to connect to an address that sends nothing, not even a refusal.
 constexpr Duration kConnectMax = std::chrono::seconds(2);
 
-// A new connection without an answer for this long may lead to a stranger, so it is closed. The
-// client connects again to a live server that was only slow.
+// A new connection without an answer for this long may lead to a stranger, so it is closed. If the
+// server was only slow, the next connection reaches it.
 constexpr Duration kSilenceMax = std::chrono::seconds(1);
 
 // Longest wait for an answer that a live server gives at once.
 constexpr Duration kAnswerMax = std::chrono::seconds(30);
 
-// If a connection breaks on a value of at least this size, the store may be full. Shorter values
-// are always read whole, and answered.
+// If a connection breaks while a value of at least this size is put, the store may be full. The
+// server always reads shorter values whole, and answers that there is no room.
 constexpr std::size_t kLongValue = std::size_t{64} * 1024;
 
 // First byte of the record with which a TLS server refuses anything that is not TLS.
@@ -78,11 +79,12 @@ class StoreConnection {
   Status exchange(std::vector<StoreRequest> requests, Clock::time_point end,
                   const OnAnswer& on_answer);
 
-  // Returns true if an exchange succeeded before. If the next one breaks, the server may only have
-  // closed the idle connection, so a new one may help.
+  // Returns true if an exchange succeeded before. If the next exchange breaks, the server may only
+  // have closed the idle connection, so a new connection may help.
   bool is_used() const { return is_used_; }
   bool is_reached() const { return is_reached_; }
-  // Returns true if the next exchange may succeed although the last one took too long.
+  // Returns true if the next exchange may succeed although the last one took too long: the server
+  // has answered before, or the connection is new.
   bool is_worth_keeping() const { return is_used_ || Clock::now() - reached_at_ < kSilenceMax; }
   std::optional<ConnectionEnds> ends() const;
   Duration round_trip() { return least_round_trip(socket_.native_handle()); }
@@ -289,8 +291,8 @@ Status StoreConnection::broken() const {
   return unavailable("the connection was tampered with");
 }
 
-// Cancels gets that still wait; the cancellation goes out with the next request. Answers already on
-// their way have old numbers, and are ignored.
+// Cancels the gets among `requests` that still wait. The cancellations go out with the next
+// request. Answers that are already on their way have the old requests' numbers, and are ignored.
 void StoreConnection::cancel_waiting(const std::vector<StoreRequest>& requests) {
   for (std::uint32_t i = 0; i < requests.size(); ++i) {
     if (requests[i].operation != StoreOperation::get) continue;
@@ -476,7 +478,7 @@ Result<TcpClient::ConnectionPtr> TcpClient::lease(Clock::time_point end, bool pa
     auto connection = connect(end, reached);
     connection = with_refusal(std::move(connection), reached);
     const bool absent = connection.status().code() == StatusCode::kUnavailable;
-    // Leaves a little time for the last attempt, so that it fails for its own reason and not by the
+    // kRetryFirst is kept for the last attempt, so that it fails for its own reason and not by the
     // deadline.
     const Duration left = end - Clock::now();
     // The earlier error says more than the error of an attempt that the deadline cut off.
@@ -496,7 +498,8 @@ void TcpClient::tell_once_all_were_refused(const Status& why) {
     std::exchange(tell_refusal_, nullptr)(why);
 }
 
-// If the server refused this process before and is now gone, returns the refusal, which says more.
+// If the server refused this process before and is gone now, returns the refusal, which says more
+// than that nobody answers.
 Result<TcpClient::ConnectionPtr> TcpClient::with_refusal(Result<ConnectionPtr> connection,
                                                          bool reached) {
   const std::lock_guard lock(mutex_);

@@ -47,9 +47,9 @@ class TcpClient final : public Rendezvous {
   TcpClient(Find find, TcpSecurity security, const char* owner,
             Clock::time_point end = Clock::time_point::max());
 
-  // `tell` is called once, with the reason, if the other side does not prove that it is of this
-  // job. The other side may be a stranger, so calls go on trying. Or this process may have another
-  // secret.
+  // Calls `tell` once, with the reason, if the other side does not prove that it is of this job.
+  // The other side may be a stranger, so calls go on trying. But this process may also have the
+  // wrong secret, which an operator should know.
   void on_refusal(std::function<void(const Status&)> tell) { tell_refusal_ = std::move(tell); }
   ~TcpClient() override;
 

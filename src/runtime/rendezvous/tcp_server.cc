@@ -31,7 +31,8 @@ Result<std::unique_ptr<TcpServer>> TcpServer::open(const HostPort& where,
 TcpServer::TcpServer(std::unique_ptr<Loop> loop, std::string address)
     : loop_(std::move(loop)), address_(std::move(address)) {}
 
-// In a forked child the server's thread does not exist, so the loop is leaked.
+// In a forked child the server's thread does not exist, so the child leaks the loop and does not
+// touch it.
 TcpServer::~TcpServer() {
   if (!check_process().ok()) {
     (void)loop_.release();
@@ -119,7 +120,8 @@ void close_shared(SharedPlace& place, TcpServer* server) {
   place.closed.notify_all();
 }
 
-// Call it with the place locked.
+// Makes `opened` the server of `place`, which later calls share, until its last user is gone. Call
+// it with the place locked.
 std::shared_ptr<TcpServer> share(const std::shared_ptr<SharedPlace>& place,
                                  std::unique_ptr<TcpServer> opened) {
   std::shared_ptr<TcpServer> server(opened.release(),

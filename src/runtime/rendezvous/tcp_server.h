@@ -70,8 +70,9 @@ class TcpServer final : public Rendezvous {
   const pid_t owner_ = ::getpid();
 };
 
-// Returns this process's server at `where` with this security, and opens it if there is none. It
-// closes when its last user is gone. If the system chose its port, later calls name that port.
+// Returns this process's server at `where` with this security, and opens it if there is none. The
+// server closes when its last user is gone. If the system chose its port, later calls must name
+// that port to share it.
 Result<std::shared_ptr<TcpServer>> shared_server(const HostPort& where,
                                                  const RendezvousLimits& limits,
                                                  const TcpSecurity& security,

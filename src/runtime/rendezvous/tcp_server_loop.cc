@@ -32,8 +32,8 @@ constexpr Duration kAcceptRetry = std::chrono::milliseconds(50);
 constexpr std::array<std::byte, 7> kHandshakeFailure = {std::byte{21}, std::byte{3}, std::byte{3},
                                                         std::byte{0},  std::byte{2}, std::byte{2},
                                                         std::byte{40}};
-// Limit on alerts in kAlertWindow. An alert tells a rank that it has another secret. The limit is
-// for floods, because an alert costs a third of what a connection costs.
+// Limit on alerts in kAlertWindow. An alert tells a rank that it has another secret. It adds a
+// third to the cost of a refused connection, so in a flood most strangers get none.
 constexpr int kAlertsPerSecond = 50;
 constexpr Duration kAlertWindow = std::chrono::seconds(1);
 
@@ -191,7 +191,8 @@ void TcpServer::Loop::accept_batch() {
   wait_for_connections();
 }
 
-// Judges a connection by what it has sent already, before it counts as one that has not greeted.
+// Judges a new connection by what it has sent already. A stranger is refused here, before it takes
+// a place among the connections that have not greeted.
 void TcpServer::Loop::look_at(int descriptor, const tcp::endpoint& remote) {
   if (!security_.allows(remote.address())) {
     say_dropped(remote, public_address_refused(remote.address()).c_str());
@@ -253,8 +254,9 @@ void TcpServer::Loop::read_next(Id id, const ConnectionPtr& connection) {
       });
 }
 
-// Handles received bytes. A TLS session takes 100 kB, so only a whole first message that may be a
-// member's gets one. The core gets no bytes before TLS has proved that the sender knows the secret.
+// Handles received bytes. A TLS session takes 100 kB, so a connection gets one only for a whole
+// first message that may be a member's. The core (StoreServer) gets no bytes before TLS has proved
+// that the sender knows the secret.
 void TcpServer::Loop::take(Id id, const ConnectionPtr& connection, std::size_t bytes) {
   ByteSpan received = ByteSpan(connection->received).first(connection->held + bytes);
   std::vector<std::byte> plain;
@@ -295,7 +297,7 @@ bool TcpServer::Loop::may_alert() {
 }
 
 // Sends an alert, if the socket takes it at once, and drops the connection. OpenSSL makes no alert
-// for bytes that are not TLS, so kHandshakeFailure serves for these.
+// for bytes that are not TLS, so those get kHandshakeFailure.
 void TcpServer::Loop::refuse(Id id, const ConnectionPtr& connection) {
   ByteSpan alert;
   if (connection->tls) alert = connection->tls->begin_write();

@@ -1,7 +1,7 @@
 #include "rendezvous/tcp_socket.h"
 
-// The kernel's header, because glibc's tcp_info ends before tcpi_min_rtt. A file cannot include
-// both.
+// The kernel's header, because tcp_info in glibc's <netinet/tcp.h> ends before tcpi_min_rtt. A file
+// cannot include both headers.
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>

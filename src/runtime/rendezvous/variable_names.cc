@@ -23,14 +23,16 @@ constexpr std::string_view kPrefix = "LEEWAY_";
 constexpr std::size_t kTyposMax = 2;
 constexpr std::size_t kLettersPerTypo = 3;
 
-// Longer names are never compared, because that takes time and they are no typos.
+// Longer names are never compared, because a comparison takes time and no known name is nearly so
+// long.
 constexpr std::size_t kNameMax = 64;
 
 constexpr std::array<const char*, 8> kReadElsewhere = {
     "LEEWAY_NCCL_POLICY",  "LEEWAY_NCCL_TRACE", "LEEWAY_NCCL_TIMEOUT", "LEEWAY_NCCL_SEAL",
     "LEEWAY_NCCL_STAGING", "LEEWAY_NCCL_SMS",   "LEEWAY_COMMAND",      "LEEWAY_NCCL_VERSION"};
 
-// Variables of the project's own tools, tests and builds. They are not odd, and never suggested.
+// Beginnings of variables of the project's own tools, tests and builds. They draw no warning, and
+// are never suggested for a misspelt name.
 constexpr std::array<std::string_view, 10> kOwn = {
     "LEEWAY_LAUNCHER_PID", "LEEWAY_SLOW_TESTS", "LEEWAY_DEBIAN_MIRROR", "LEEWAY_FRESH_ROOT_",
     "LEEWAY_TEST_",        "LEEWAY_VM_",        "LEEWAY_BUILD_",        "LEEWAY_WITH_",
@@ -136,8 +138,8 @@ bool is_set(const char* const* environment, std::string_view name) {
   return false;
 }
 
-// Returns the variable if it is odd. A name that begins with LEEWAY_ is odd if nobody reads it. If
-// that prefix has a typo, the name is odd only if it looks like a misspelt known one.
+// Returns the variable if it is odd. A name that begins with LEEWAY_ is odd if nobody reads it. A
+// name whose prefix has a typo is odd only if the whole name looks like a misspelt known one.
 std::optional<OddVariable> judge(std::string_view name) {
   if (name.size() > kNameMax || name.size() < kPrefix.size()) return std::nullopt;
   const std::string folded = upper(name);

@@ -1,5 +1,5 @@
-// Limits of a train. They are those of UDP. Other transports keep to them, so that any transport
-// can carry a train.
+// Limits of a train. They come from UDP, and other transports keep to them, so that every transport
+// can carry every train.
 #pragma once
 
 #include <cstddef>

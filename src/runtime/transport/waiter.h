@@ -3,8 +3,8 @@
 //
 // It uses ppoll() on the handles and an eventfd, not Asio's loop, which is slower and allocates.
 // Measured with data already there (Asio 1.22, Linux 6.18): ppoll() takes 0.55 us. Asio with an
-// exact timer for each wait takes 1.37 us and two allocations. With one timer that only moves to
-// earlier times it takes 0.66 us and one allocation, and waits end too early. Asio still opens
+// exact timer for each wait takes 1.37 us and two allocations. Asio with one timer that only moves
+// to earlier times takes 0.66 us and one allocation, but then waits end too early. Asio still opens
 // sockets, resolves addresses and serves the rendezvous.
 //
 // A timeout is late by up to the thread's timer slack (Linux: 50 us unless PR_SET_TIMERSLACK says

@@ -49,7 +49,7 @@ class Whereabouts {
   // Returns the system's refusals to send to one peer. The count is 0 if there were none, or if the
   // transport does not count them.
   virtual SendRefusals refusals_to(Rank peer) const { return {.to = peer}; }
-  // Returns the refusals to send to that peer whose refusal is the latest.
+  // Returns the refusals to send to one peer: the one to which the system refused to send last.
   virtual SendRefusals last_refusals() const { return {}; }
   // Returns and forgets the latest refusal of one peer's datagram because of its length. Returns
   // nullopt if no peer has such a refusal.

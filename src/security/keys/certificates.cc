@@ -84,8 +84,8 @@ std::string clock_text() {
   return now == nullptr ? "an unknown time" : time_text(now.get());
 }
 
-// Returns the certificate's validity period and this machine's time: by another machine's clock the
-// certificate may be valid.
+// Returns the certificate's validity period and this machine's time, because it may be this
+// machine's clock that is wrong.
 std::string validity_text(const X509* certificate) {
   return "valid from " + time_text(::X509_get0_notBefore(certificate)) + " until " +
          time_text(::X509_get0_notAfter(certificate)) + ", and this machine's clock says " +

@@ -39,9 +39,9 @@ Key hmac(ByteSpan key, ByteSpan text) {
 std::atomic<bool> openssl_is_gone{false};
 
 // Keeps OpenSSL usable while the process ends, because some threads, also the program's own, may
-// still join or seal. The first initialisation of OpenSSL decides whether exit() tears it down, so
-// this one runs when the library is loaded. If the program initialised OpenSSL earlier,
-// end_threads() runs before OpenSSL goes.
+// still join or seal. The first initialisation of OpenSSL decides whether exit() tears it down. So
+// this function initialises OpenSSL when the library is loaded. If the program initialised OpenSSL
+// earlier, end_threads() runs before OpenSSL goes.
 [[gnu::constructor]] void keep_openssl_at_exit() {
   (void)::OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
   (void)::OPENSSL_atexit([] {

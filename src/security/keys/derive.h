@@ -21,7 +21,7 @@ void expand(const Key& key, std::string_view label, MutableByteSpan out);
 // HKDF-Expand to 32 bytes.
 Key expand(const Key& key, std::string_view label);
 
-// Fills `out` with random bytes of the system. Without them the process ends, so call
+// Fills `out` with random bytes of the system. If the system has none, the process ends, so call
 // check_random() first.
 void fill_randomly(MutableByteSpan out);
 // Checks that random bytes can be had. Returns kUnsupported if the system has none for this

@@ -43,8 +43,9 @@ bool tells_others(const Entry& entry, gid_t owning_group) {
   return entry.tag == kGroup && !is_own_group(entry.id);
 }
 
-// Returns whether only root, this process and its groups can read by the mode's group bits. If the
-// file has an access control list, these bits stand for all of its entries.
+// Call it if the mode's group bits allow reading. Returns whether they allow it only to root, this
+// process's user and its groups. If the file has an access control list, these bits stand for all
+// entries of the list.
 bool readers_are_own(int file, gid_t owning_group) {
   std::array<std::byte, kVersionBytes + kEntriesMax * sizeof(Entry)> list{};
   const ssize_t got = ::fgetxattr(file, kListName, list.data(), list.size());

@@ -3,9 +3,9 @@
 
 namespace leeway::keys {
 
-// Returns whether only the owner may write `file`, and only root, its owner, this process and its
-// groups may read it. Groups are needed for Kubernetes' fsGroup, and this user's own entry in an
-// access control list for systemd's credentials.
+// Returns whether only the owner may write `file`, and only root, its owner, and this process's
+// user and groups may read it. Groups are needed for Kubernetes' fsGroup. The user's own entry in
+// an access control list is needed for systemd's credentials.
 bool kept_from_others(int file);
 
 }  // namespace leeway::keys

@@ -50,9 +50,9 @@ void append_addresses(std::string& text) {
   ::freeifaddrs(first);
 }
 
-// Returns bytes that differ between any two keys. Keys of one process differ in the count,
-// processes of one machine in number and start, starts of a machine in the boot id, cloned machines
-// in clocks or addresses.
+// Returns bytes that differ between any two keys. The count tells keys of one process apart, and
+// the process number and start time tell processes of one machine apart. The boot id does so for
+// starts of a machine, and clocks or addresses for cloned machines.
 std::string start_identity() {
   static std::atomic<std::uint64_t> keys_made{0};
   const std::uint64_t count = keys_made.fetch_add(1);

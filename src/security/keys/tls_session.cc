@@ -117,7 +117,8 @@ int use_secret(SSL* ssl, const EVP_MD*, const unsigned char** id, std::size_t* i
   return *session != nullptr ? 1 : 0;
 }
 
-// For an unknown identity, returns success without a session. The handshake fails then by itself.
+// Finds the secret that the client's first message names. If there is none, or the message came
+// before, returns success without a session. The handshake then fails by itself.
 int find_secret(SSL* ssl, const unsigned char* identity, std::size_t bytes, SSL_SESSION** session) {
   *session = nullptr;
   std::uint64_t id = 0;
@@ -191,7 +192,7 @@ std::string TlsContext::name() const {
   return name;
 }
 
-// Expects the first message in one record, as ours is. OpenSSL judges all else.
+// Expects the first message in one record, as our own clients send it. OpenSSL judges all else.
 FirstMessage TlsContext::judge(ByteSpan first, std::size_t bytes_max) const {
   constexpr std::byte kHandshake{22};
   constexpr std::size_t kRecordHeader = 5;

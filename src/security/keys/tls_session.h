@@ -37,7 +37,7 @@ class TlsContext {
   FirstMessage judge(ByteSpan first, std::size_t bytes_max) const;
   // Returns whether certificates, and not a secret, prove identities.
   bool has_certificates() const;
-  // Number of secrets. A client has proved each of them after as many attempts.
+  // Number of attempts after which a client has tried each secret; 1 with certificates.
   std::size_t secrets() const;
 
  private:

@@ -90,7 +90,7 @@ void Association::begin_receiving_phase(Instant now) {
 }
 
 // Keys of phase 0 follow from secrets that live as long as the process. So the leader ends phase 0
-// as soon as the peer is there.
+// as soon as it hears the peer.
 void Association::settle(Instant now) {
   is_settled_ = true;
   if (keys_.leads && sending_phase_ == 0) act_at_ = std::min(act_at_, now);

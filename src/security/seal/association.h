@@ -2,11 +2,12 @@
 // the replay window of opened ones.
 //
 // Keys change by phases. Each phase but the first has keys from a fresh exchange, so later keys do
-// not open what an earlier phase sealed. One of two peers, the leader, offers a half when the keys
-// have served long enough. The follower accepts, and has the new keys by then. The leader then
-// seals in the next phase, and the follower does so when it opens the first datagram of that phase.
-// The leader begins no further phase before it has opened a datagram of this one. So neither is
-// ever more than one phase ahead of the other, however long one direction loses everything.
+// not open what an earlier phase sealed. One of two peers, the leader, offers its half of an
+// exchange when the keys have served long enough. The follower accepts with its own half, and has
+// the new keys by then. The leader then seals in the next phase, and the follower does so when it
+// opens the first datagram of that phase. Before the leader has opened a datagram of the present
+// phase, it begins no further one. So neither is ever more than one phase ahead of the other,
+// however long one direction loses everything.
 #pragma once
 
 #include <array>
@@ -28,7 +29,8 @@ struct Rotation {
   // 2^24.
   std::uint64_t datagrams = std::uint64_t{1} << 22;
   Duration time = std::chrono::seconds(120);
-  // How long datagrams of the previous phase are still opened: three of the longest round trips.
+  // How long datagrams of the previous phase are still opened: three round trips of the longest
+  // path, at 1 s each.
   Duration old_phase = std::chrono::seconds(3);
 };
 

@@ -204,8 +204,8 @@ Associations::Opened Associations::open_from_anywhere(Instant now, Rank hint,
   return open_for(now, hint, /*anywhere=*/true, datagram);
 }
 
-// Opens a datagram with the keys of each peer that has its tag. A wrong key spoils the bytes, so if
-// several peers have the tag, each further attempt begins with a copy.
+// Tries to open a datagram with the keys of each peer that has its tag. A wrong key spoils the
+// bytes. So if several peers have the tag, each further attempt begins with a copy of the datagram.
 Associations::Opened Associations::open_for(Instant now, Rank slot, bool anywhere,
                                             MutableByteSpan datagram) {
   Header header;

@@ -37,9 +37,9 @@ class Associations {
 
   // Adds the process in this slot with the keys of one meeting. It cannot be removed. Requires
   // needs_keys(slot, meeting). Two processes may meet in several groups at once, and end these
-  // meetings in different orders. So until the peer is heard, keys of all meetings can open, and
-  // the latest keys seal. Later, datagrams are sealed with the keys of the least `meeting` by which
-  // the peer was heard, so both ends choose the same.
+  // meetings in different orders. So until the peer is heard, datagrams are opened with the keys of
+  // any meeting, and sealed with those of the latest. Later, datagrams are sealed with the keys of
+  // the least `meeting` by which the peer was heard, so both ends choose the same.
   void meet(Instant now, Rank slot, const PairKeys& keys, const CipherMaker& maker,
             const keys::Key& meeting = {});
   bool knows(Rank slot) const { return slot < by_slot_.size() && !by_slot_[slot].met.empty(); }

@@ -13,16 +13,18 @@ namespace {
 constexpr double kBurstSeconds = 0.05;
 constexpr double kBurstBytesMin = 2 * 65'536;
 // Bytes reserved for short datagrams, which find out whether the path works. Half of the forwarding
-// rate fills the reserve. Short datagrams may use little more than the reserve. Otherwise ends,
-// reports and repair requests would pass, and their data would not.
+// rate fills the reserve. Short datagrams may use little more than the reserve. Otherwise END
+// datagrams, reports and repair requests would pass, and the data for which they are sent would
+// not.
 constexpr double kReservedBytes = 8'192;
 constexpr double kReservedPart = 0.5;
 constexpr std::size_t kShortBytes = 256;
 // Part of the forwarding rate that is promised to peers. The rest is for short datagrams beside
 // data.
 constexpr double kTellPart = 15.0 / 16;
-// A peer shares the rate if it asked within kAskingFor. It is told of new refusals, or of a share
-// that changed by kChange, at most once in kTellPause. After kTellAgain it is told in any case.
+// A peer shares the forwarding rate if it asked for forwarding within kAskingFor. It is told of new
+// refusals, or of a share that changed by the fraction kChange, at most once in kTellPause. After
+// kTellAgain it is told its share in any case.
 constexpr Duration kAskingFor = std::chrono::seconds(1);
 constexpr Duration kTellPause = std::chrono::milliseconds(25);
 constexpr Duration kTellAgain = std::chrono::seconds(1);
@@ -67,7 +69,8 @@ void Forwarding::fill(Instant now) {
 }
 
 // Takes a datagram's tokens; returns false if there are too few. A short datagram uses the reserve.
-// If the reserve is too small, it takes other tokens, but leaves kBurstBytesMin / 2 of them.
+// If the reserve is too small, the short datagram takes other tokens, but must leave kBurstBytesMin
+// / 2 of them.
 bool Forwarding::spend(Instant now, std::size_t size) {
   fill(now);
   const auto bytes = static_cast<double>(size);

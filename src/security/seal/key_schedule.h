@@ -30,8 +30,8 @@ struct Party {
 };
 
 // Derives the first keys of a pair. `agreed`: the key that only these two can compute (X25519).
-// `shared`: from the secret of their group, so an outsider must break both. `meeting`: makes keys
-// of two meetings differ even where all else is a copy. `suite`: the cipher (aead.h), so processes
+// `shared`: from the secret of their group. An outsider must break both. `meeting`: makes keys of
+// two meetings differ even where all else is a copy. `suite`: the cipher (aead.h), so processes
 // that disagree about it cannot open each other's datagrams.
 PairKeys derive_pair(const keys::Key& agreed, const keys::Key& shared, const keys::Key& meeting,
                      const Party& self, const Party& peer, std::uint8_t lane, std::uint8_t suite);

@@ -6,7 +6,8 @@
 namespace leeway::seal {
 namespace {
 
-// WIRE 8.1: the version in the high half; class and phase in the low one.
+// First byte (WIRE 8.1): the version in the high half; class (path message or not) and phase in the
+// low half.
 constexpr unsigned kVersionForm = 0x50;
 constexpr unsigned kPhaseBits = kPhases - 1;
 constexpr unsigned kPathMessageBit = 4;

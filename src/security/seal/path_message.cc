@@ -9,22 +9,22 @@
 namespace leeway::seal {
 namespace {
 
-// WIRE 9.1: kind, 0, port, token, address.
+// Fields by WIRE 9.1: kind, 0, port, token, address.
 constexpr std::size_t kPortAt = 2;
 constexpr std::size_t kTokenAt = 4;
 constexpr std::size_t kAddressAt = 12;
 constexpr std::size_t kKeepAliveBytes = 1;
 
-// WIRE 9.8: kind, 0, ecn, 0, name.
+// Fields by WIRE 9.8: kind, 0, ecn, 0, name.
 constexpr std::size_t kEcnAt = 2;
 constexpr std::size_t kNameAt = 4;
 
-// WIRE 9.10: kind, 0, 0, 0, refused, bytes a second.
+// Fields by WIRE 9.10: kind, 0, 0, 0, refused, bytes a second.
 constexpr std::byte kShareKind{11};
 constexpr std::size_t kRefusedAt = 4;
 constexpr std::size_t kBytesPerSecondAt = 8;
 
-// WIRE 8.5: kind, 0, 0, 0, phase, half.
+// Fields by WIRE 8.5: kind, 0, 0, 0, phase, half.
 constexpr std::size_t kPhaseAt = 4;
 constexpr std::size_t kHalfAt = 8;
 constexpr std::size_t kConfirmBytes = 1;

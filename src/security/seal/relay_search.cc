@@ -10,8 +10,8 @@ using namespace std::chrono_literals;
 
 // If no address of a peer has answered after this time, a relay is looked for.
 constexpr Duration kRelayAfter = 1s;
-// Limit on the peers through which a challenge goes at a time. The first answer comes by the
-// shortest path.
+// Limit on the peers through which challenges go at a time. The peer whose answer comes first
+// becomes the relay, since its path is the shortest.
 constexpr int kAskedAtOnce = 8;
 // Pauses between rounds of challenges: the first, and the longest. After kSearches rounds without
 // an answer the pause is kSearchSlowly.
@@ -21,8 +21,9 @@ constexpr Duration kNobodyPause = 250ms;  // pause while nobody could be asked
 constexpr std::uint64_t kSearches = 64;
 constexpr Duration kSearchSlowly = 30s;
 // A relay is challenged from time to time, to see whether it still reaches the peer. After this
-// many unanswered challenges in a row, another relay is looked for. At 10 % loss on each of four
-// hops one in 70 working relays is left that way, which costs a few datagrams.
+// many unanswered challenges in a row, another relay is looked for. A challenge and its answer take
+// four hops. At 10 % loss on each hop, one in 70 working relays is given up by mistake, which costs
+// a few datagrams.
 constexpr std::uint64_t kAsksOfRelay = 4;
 constexpr Duration kAskAgain = 150ms;
 

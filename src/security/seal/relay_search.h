@@ -1,8 +1,8 @@
 // Finds relays for peers without a path of their own (WIRE 9.8).
 //
-// Processes need not agree on a relay. A challenge to the peer goes through others, sealed end to
-// end. A process through which the answer comes back reaches both ends, so it can relay. Each of
-// the two ends chooses for its own direction.
+// Processes need not agree on a relay. A challenge to the peer goes through other processes, sealed
+// end to end. A process through which the answer comes back reaches both ends, so it can relay.
+// Each of the two ends chooses for its own direction.
 #pragma once
 
 #include <cstdint>

@@ -19,8 +19,8 @@ class ReplayWindow {
 
   enum class Verdict : std::uint8_t { fresh, seen, too_old };
 
-  // Looks up a number before its datagram is authenticated, so it changes nothing. Number 0 is too
-  // old.
+  // Looks up a number. It changes nothing, because the number's datagram is not authenticated yet.
+  // Number 0 counts as too old.
   Verdict look(std::uint64_t number) const {
     if (number == 0) return Verdict::too_old;
     const std::uint64_t word = number / kBits;

@@ -10,12 +10,12 @@ namespace {
 using namespace std::chrono_literals;
 
 // After this many unanswered challenges the present address counts as silent. At 10 % loss both
-// ways, a working address is found silent in one of four thousand trials.
+// ways, a working address is found silent in one of four thousand series of challenges.
 constexpr std::uint64_t kAsksOfPresent = 5;
 // Limit on the challenges to an address that another peer told.
 constexpr std::uint64_t kAsksOfWhereabouts = 8;
-// Number of times that others are told where a moved peer is, and number of slots in which they
-// are.
+// How many times other peers are told the address of a peer that moved. They are the peers in the
+// kToldMax - 1 slots after its own.
 constexpr int kTells = 3;
 constexpr Duration kTellMoveAgain = 250ms;
 constexpr std::size_t kToldMax = 64;
@@ -25,8 +25,8 @@ constexpr Duration kProbePauseMin = 2ms;
 constexpr Duration kProbePauseMax = 1s;
 constexpr Duration kFirstPause = 10ms;  // for an address with unknown round trip
 constexpr Duration kHeardPause = 50ms;  // for an address that is heard, and has not answered
-// How long after the first answer other candidates may answer. A later one wins if its round trip
-// is a quarter shorter.
+// How long after the first candidate's answer other candidates may answer. A later one wins if its
+// round trip is a quarter shorter.
 constexpr Duration kComparing = 200ms;
 // An address whose trial failed is not tried again for this time.
 constexpr Duration kRefusedFor = 1s;
@@ -352,8 +352,8 @@ void Roaming::wake_former(Instant now, Rank slot) {
 }
 
 // Tells others the address of a peer that moved: at most the kToldMax - 1 peers after it in the
-// order of slots. Tells the peer the addresses of those that moved lately, since earlier messages
-// about them went to its former address.
+// order of slots. Also tells the peer the addresses of other peers that moved lately, since earlier
+// messages about their moves went to its former address.
 void Roaming::wake_tells(Instant now, Rank slot) {
   Peer& peer = state_.peers[slot];
   if (peer.tells_left == 0 || now < peer.tell_at) return;
@@ -454,8 +454,8 @@ bool Roaming::suspect(Instant now, Rank slot) {
   return false;
 }
 
-// Looks for a relay for a peer whose path is lost. Its address is challenged for ever, because the
-// path may come back.
+// Looks for a relay for a peer whose path is lost. The peer's own address is challenged for ever,
+// because the path may come back.
 void Roaming::lose_path(Instant now, Rank slot) {
   Peer& peer = state_.peers[slot];
   ++state_.counters.silent;

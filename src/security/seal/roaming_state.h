@@ -38,7 +38,8 @@ struct Challenges {
   bool asked_with(std::uint64_t answer) const {
     return asked() != 0 && (token | 0xFF) == (answer | 0xFF);
   }
-  // Takes in an answer for which asked_with() is true.
+  // Takes in an answer for which asked_with() is true. Only the latest challenge's time is known.
+  // So the round trip of an answer to an earlier challenge counts from the start of the series.
   void on_answer(Instant now, std::uint64_t answer) {
     rtt = std::max<Duration>(now - (answer == token ? asked_at : began), Duration(1));
   }

@@ -109,8 +109,9 @@ TEST(Crc32cPolynomial, PowersOfXAreTheChecksumsRegister) {
   EXPECT_EQ(internal::x_to_the(0), 0x80000000u);
   EXPECT_EQ(internal::x_to_the(31), 1u);
   EXPECT_EQ(internal::x_to_the(32), internal::kCrc32cPolynomial);
-  // The polynomial is (x + 1) times a primitive polynomial of degree 31, so powers of x repeat
-  // after 2^31 - 1 steps. They do not repeat sooner, because 2^31 - 1 is prime, and x^1 is not 1.
+  // The polynomial is (x + 1) times a primitive polynomial of degree 31, so x^(2^31 - 1) is x^0
+  // again. The period of the powers divides 2^31 - 1, which is prime. It is not 1, because x^1 is
+  // not x^0.
   EXPECT_NE(internal::x_to_the(1), internal::x_to_the(0));
 }
 

@@ -9,7 +9,7 @@
 namespace leeway {
 namespace {
 
-// Returns the result of a function in a forked child.
+// Runs `function` in a forked child. Returns what `function` returned there.
 template <typename Function>
 int in_child(const Function& function) {
   const pid_t child = ::fork();

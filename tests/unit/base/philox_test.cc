@@ -61,7 +61,8 @@ TEST(ToUnit, IsUniform) {
     sum += u;
     below_tenth += u < 0.1;
   }
-  // The tolerances are four standard errors: sqrt(1/12/n) and sqrt(0.09/n).
+  // The tolerances are four standard errors: sqrt(1/12/n) of a mean of uniform draws, and sqrt(0.1
+  // * 0.9 / n) of the share below 0.1.
   EXPECT_NEAR(sum / kDraws, 0.5, 4 * std::sqrt(1.0 / 12 / kDraws));
   EXPECT_NEAR(static_cast<double>(below_tenth) / kDraws, 0.1, 4 * std::sqrt(0.09 / kDraws));
 }

@@ -36,7 +36,8 @@ TEST(Scalar, ConvertsToFloatingTypes) {
   EXPECT_EQ(Scalar(0.1).as<float>(), 0.1f);
   EXPECT_EQ(Scalar(0.1).as<double>(), 0.1);
   EXPECT_EQ(Scalar(-3).as<float>(), -3.0f);
-  // Rounding to double first, and then to float, would give 2^63.
+  // This number is 1 more than the middle between 2^63 and the next float. Rounding to double first
+  // would lose the 1; the tie would then round down to 2^63.
   constexpr std::uint64_t kAboveTheTie = (std::uint64_t{1} << 63) + (std::uint64_t{1} << 39) + 1;
   EXPECT_EQ(Scalar(kAboveTheTie).as<float>(), static_cast<float>(kAboveTheTie));
 }

@@ -105,7 +105,8 @@ TEST(RunBehind, RunsHereWithoutThreads) {
   EXPECT_TRUE(ran);
 }
 
-// This exit handler is registered before the library's, so it runs after the library's.
+// exit() runs handlers in reverse order of registration. This one is registered before the
+// library's, so this one runs last.
 void (*last_words)() = nullptr;
 [[maybe_unused]] const int registered = std::atexit([] {
   if (last_words != nullptr) last_words();

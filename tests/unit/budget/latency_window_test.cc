@@ -39,9 +39,10 @@ TEST(LatencyWindowTable, WhatWasGivenUpLastedLonger) {
   window.add_step(Latencies{1, 9}, Duration(5));
   window.add_step(Latencies{2, 7}, Duration(7));
   window.add_step(Latencies{3, 4}, Duration(9));
-  // An aborted micro-batch gets a completed latency that is longer than its own time. The one
-  // aborted after 5 gets 9, the first such latency. For the one aborted after 7, the search goes on
-  // from the 2 and around to the 9. Nothing is longer than 9.
+  // Each step's last micro-batch was aborted. It gets a completed latency that is longer than its
+  // own time, from a search that goes around. The one aborted after 5 gets 9, the first such
+  // latency. For the one aborted after 7, the search goes on from the 2 and around to the 9.
+  // Nothing is longer than 9, so the last one keeps its own time.
   EXPECT_THAT(window.table().ns, ElementsAre(1, 9, 9, 2, 7, 9, 3, 4, 9));
 }
 
@@ -69,7 +70,9 @@ TEST(LatencyWindowClear, StartsAnew) {
   EXPECT_THAT(window.table().ns, ElementsAre(5, 6, 5));
 }
 
-// Mean latencies where a threshold drops about a tenth of lognormal micro-batches.
+// Three means of the latencies of one run: the true mean, the mean with imputed values for aborted
+// micro-batches, and the mean of completed ones. A threshold drops about a tenth of the lognormal
+// micro-batches.
 struct Disturbed {
   double true_mean_ns = 0;
   double imputed_mean_ns = 0;
@@ -107,7 +110,8 @@ TEST(LatencyWindowTable, KeepsTheMeanOfLatenciesUnderAThreshold) {
   }
 }
 
-// The imputed mean is nearer because it uses how long aborted micro-batches had run.
+// The mean of what completed is too small, because the threshold drops long micro-batches. The
+// imputed mean is nearer, because it uses how long aborted micro-batches had run.
 TEST(LatencyWindowTable, IsNearerToTheTruthThanTheMeanOfWhatCompleted) {
   const Disturbed wild = run(true, 1.0);
   EXPECT_LT(wild.completed_mean_ns / wild.true_mean_ns, 0.97);

@@ -1,4 +1,4 @@
-// A worker with a hand clock: runs the steps of a gate with given micro-batch latencies.
+// Runs the steps of a gate on a clock that moves by the latencies that a test gives.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct StepRunner {
   Instant now{1'000'000 * kMs};
   bool checks_in_between = false;  // calls should_stop() when half of a micro-batch has passed
 
-  // Runs a step with these latencies of its micro-batches. Returns how many were completed.
+  // Runs a step whose micro-batches take `latencies_ns`. Returns how many of them were completed.
   std::uint32_t step(std::span<const std::int64_t> latencies_ns) {
     std::size_t begun = 0;
     while (gate.next(now)) {

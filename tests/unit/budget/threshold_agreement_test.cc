@@ -33,7 +33,8 @@ AgreementOptions usual_options() {
           .drift_tolerance = 0.0};
 }
 
-// Ranks that take steps together and exchange values as in an all-reduce. All latencies are kept.
+// Ranks that take steps together and exchange values as in an all-reduce. Each rank keeps the
+// latencies of all its steps, for best_of_window().
 class Group {
  public:
   using Latency = std::function<std::int64_t(std::uint32_t rank)>;
@@ -44,7 +45,7 @@ class Group {
     }
   }
 
-  // From now on, an exchange of this stage fails on these ranks.
+  // Lets the exchange of `stage` fail on these ranks, until mend().
   void fail(Stage stage, std::vector<std::uint32_t> ranks) {
     failing_stage_ = stage;
     failing_ = std::move(ranks);
@@ -92,7 +93,8 @@ class Group {
     return agreement(0).threshold();
   }
 
-  // Searches the undisturbed latencies of all ranks in the window that begins at step `first`.
+  // Returns the best threshold for the whole latencies of all ranks, as if no step had been cut
+  // off, in the window that begins at step `first`.
   ThresholdChoice best_of_window(std::uint64_t first) {
     std::vector<std::int64_t> all;
     for (auto& member : members_) {
@@ -292,7 +294,8 @@ TEST(ThresholdAgreement, FollowsLatenciesThatDrift) {
   EXPECT_GT(seconds(group.threshold()) / seconds(before), 1.1);
 }
 
-// Estimates from steps that a threshold cut off must stay near those from whole steps.
+// Steps of one group are never cut off. In the other group a threshold is always in force. Both
+// must find the same threshold on average; otherwise a threshold would drift by its own effect.
 TEST(ThresholdAgreement, StaysWhereItIsUnderItsOwnInfluence) {
   constexpr int kEstimates = 100;
   AgreementOptions whole = usual_options(), cut = usual_options();

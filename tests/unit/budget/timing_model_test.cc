@@ -9,8 +9,9 @@ namespace leeway::budget {
 namespace {
 
 // Returns the mean of the largest of n standard normal variables, which Gumbel's formula
-// approximates: the integral of x n phi(x) Phi(x)^(n-1), to 1e-9 up to n = 10^6. The trapezoidal
-// rule converges exponentially here, because its step of 1/32 is narrow for every n.
+// approximates. The mean is the integral of x n phi(x) Phi(x)^(n-1). The error is below 1e-9 up to
+// n = 10^6: the trapezoidal rule converges exponentially, because its step of 1/32 is narrow for
+// every n.
 double exact_largest_normal(std::uint32_t n) {
   constexpr double kStep = 1.0 / 32;
   constexpr int kSteps = 12 * 32;  // either side

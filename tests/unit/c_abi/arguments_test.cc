@@ -1,4 +1,4 @@
-// Wrong arguments: each gives a clear error, and nothing is sent.
+// Each wrong argument must give a clear error, and nothing may be sent.
 #include <gmock/gmock.h>
 
 #include "unit/c_abi/group.h"

@@ -14,7 +14,7 @@ using testing::Group;
 using testing::input_of;
 using testing::output_of;
 
-// The three values of a rank: 10 * rank + 0, 1, 2.
+// Returns a rank's three values, which are 10 * rank and the two numbers after it.
 std::vector<float> values_of(const leeway_communicator* rank) {
   std::vector<float> values(3);
   std::iota(values.begin(), values.end(), 10.0f * leeway_rank_of(rank));

@@ -12,7 +12,7 @@ namespace {
 using ::testing::Each;
 using testing::Group;
 
-// The tensor of one rank, which Leeway does not see.
+// The tensor of one rank. Leeway gets no pointer to it, and reaches it only by the callbacks.
 struct Elsewhere {
   std::vector<float> values;
   std::vector<std::byte> landing;

@@ -1,4 +1,5 @@
-// Structs that are shorter or longer than the library's, as of older and newer headers.
+// Structs that are shorter or longer than the library's, as programs with older and newer headers
+// have them.
 #include "c_abi/sized.h"
 
 #include <gmock/gmock.h>

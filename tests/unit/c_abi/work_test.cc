@@ -12,7 +12,7 @@ using testing::Group;
 using testing::input_of;
 using testing::output_of;
 
-// One all_reduce of each rank, in progress.
+// An all_reduce in progress on every rank of a group.
 struct Flight {
   explicit Flight(Group& group) : values(group.ranks.size()), works(group.ranks.size()) {
     for (std::size_t i = 0; i < group.ranks.size(); ++i) {
@@ -116,7 +116,8 @@ TEST(CWork, ACallbackMayFreeItsCommunicator) {
       ranks[0]));
   EXPECT_DONE(leeway_work_wait(works[0], nullptr));
   EXPECT_EQ(leeway_work_wait(idle, nullptr), LEEWAY_CANCELLED) << leeway_last_error();
-  // Rank 1's result is not checked, because it depends on what the rank had heard of rank 0.
+  // Rank 1's result is not checked, because it depends on what rank 1 had heard of rank 0 before
+  // rank 0 left.
   leeway_work_wait(works[1], nullptr);
   for (leeway_work* work : {works[0], works[1], idle}) leeway_work_free(work);
   leeway_communicator_free(ranks[1]);

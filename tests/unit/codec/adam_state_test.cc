@@ -89,8 +89,8 @@ TEST(AdamStateScale, StaysInRangeAtTheEndsOfFloat) {
   }
 }
 
-// Expects every finite value of the format to keep its code. The largest value makes the scale 1.
-// Codes without a finite value become NaN.
+// Encodes the values of all 256 codes. Their largest makes the scale 1, so every finite value must
+// get its own code again. Codes without a finite value must become NaN.
 void expect_every_code_kept(const codec::Minifloat& format,
                             Encoded (*encode)(const std::vector<float>&, const AdamState8Options&),
                             std::vector<float> (*decode)(const Encoded&)) {
@@ -116,8 +116,8 @@ TEST(AdamStateRoundTrip, KeepsEveryCode) {
   expect_every_code_kept(codec::kE5M2, second, decoded_second);
 }
 
-// The error is at most half a step of 3 mantissa bits (2 for the second moment), plus half the
-// smallest subnormal.
+// Codes with 3 mantissa bits are at most 1/8 of the value apart, and those of the second moment,
+// with 2 bits, at most 1/4. The error is half of that at most, plus half the smallest subnormal.
 TEST(AdamStateRoundTrip, ErrsByHalfAStepAtMost) {
   const std::vector<float> moment = normal(5000, 0.01f);
   const Encoded one = first(moment);
@@ -132,7 +132,8 @@ TEST(AdamStateRoundTrip, ErrsByHalfAStepAtMost) {
 }
 
 TEST(AdamStateRoundTrip, StaysFiniteAtTheEndOfFloat) {
-  // The power-of-two scale maps the largest float just below 256, which rounds up to 256.
+  // The power-of-two scale maps the largest float just below 256, which rounds up to 256. Decoding
+  // must not overflow to infinity.
   const Encoded encoded = first({kFloatMax, -kFloatMax}, {.power_of_two_scale = true});
   EXPECT_EQ(decoded_first(encoded), (std::vector<float>{kFloatMax, -kFloatMax}));
 }

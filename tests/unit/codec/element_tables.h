@@ -58,7 +58,8 @@ inline const std::vector<ElementTable>& element_tables() {
   return kTables;
 }
 
-// Midpoints between neighbouring magnitudes. A value above midpoint c has a nearest code above c.
+// Midpoints between neighbouring magnitudes. Midpoint c lies between codes c and c + 1, so a value
+// above it has a nearest code above c.
 inline std::vector<double> midpoints(const ElementTable& table) {
   std::vector<double> middles;
   for (std::size_t code = 0; code + 1 < table.magnitudes.size(); ++code) {

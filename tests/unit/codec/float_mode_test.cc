@@ -30,7 +30,8 @@ constexpr std::uint32_t kStickyFlags = 0x3F;
 // One whole rotation block of 256 elements and a rest, so that last blocks are short.
 constexpr std::size_t kCount = 300;
 
-// Runs `call` with bits of MXCSR set and returns the control bits found after it.
+// Runs `call` with the bits `mode` set in MXCSR, the register of the floating-point mode. Returns
+// the control bits found after the call.
 template <typename Call>
 std::uint32_t control_after(std::uint32_t mode, Call call) {
   _mm_setcsr(kStandard | mode);

@@ -97,8 +97,8 @@ TEST(MinifloatEncodeNearest, ChangesCodeExactlyAtEveryMidpointAndRoundsTiesToEve
   }
 }
 
-// A prime stride meets every exponent with all kinds of mantissas; `codec_exhaustive` does all
-// 2^32.
+// A prime stride meets every exponent with all kinds of mantissas. `codec_exhaustive` compares all
+// 2^32 floats.
 TEST(MinifloatEncodeNearest, IsTheNearestValueOfAllInAStrideOverAllFloats) {
   for (const ElementTable& table : element_tables()) {
     if (!table.rounded_to_nearest) continue;

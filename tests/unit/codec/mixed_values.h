@@ -20,7 +20,8 @@ inline std::uint64_t value_bits(std::size_t i, std::uint32_t stream) {
   return keyed_hash(kValueSeed, static_cast<std::uint32_t>(i), stream, 0, 0);
 }
 
-// Values that exercise every rule. mixed() draws runs that fill some blocks and straddle others.
+// Values that exercise every rule. mixed() draws runs of one kind each; some runs fill a block of a
+// codec, others straddle two blocks.
 enum class ValueKind { ordinary, any_bits, ties, zeros, not_finite, tiny, huge, equal, count };
 
 inline float value_of(ValueKind kind, std::uint64_t bits) {
@@ -68,7 +69,7 @@ inline std::vector<float> all_of(ValueKind kind, std::size_t count, std::uint32_
   return values;
 }
 
-// Returns true if all floats have equal bits, or are both NaN.
+// Returns true if the floats at each place have equal bits or are both NaN.
 inline bool same_floats(std::span<const float> a, std::span<const float> b) {
   return std::ranges::equal(a, b, [](float x, float y) {
     return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y) ||

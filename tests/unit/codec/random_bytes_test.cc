@@ -16,8 +16,8 @@ namespace leeway::codec {
 namespace {
 
 TEST(RandomBytes, AreTheKnownAnswerOfTheBlocksCounterInLittleEndianOrder) {
-  // Philox4x32-10, counter 5, 0, 7, 3, key 12345678 9abcdef0:
-  // a63901ee b1ed361a 8ee33927 dc7c28f9.
+  // Philox4x32-10 of the counter 5, 0, 7, 3 and the key 12345678 9abcdef0 is a63901ee b1ed361a
+  // 8ee33927 dc7c28f9. Each word begins with its lowest byte.
   const Place place{.seed = 0x9ABCDEF012345678, .step = 7, .source = 3};
   const std::array<std::uint8_t, 16> expected = {0xEE, 0x01, 0x39, 0xA6, 0x1A, 0x36, 0xED, 0xB1,
                                                  0x27, 0x39, 0xE3, 0x8E, 0xF9, 0x28, 0x7C, 0xDC};

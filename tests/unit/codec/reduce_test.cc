@@ -144,7 +144,8 @@ TEST(Combine, LeavesNanOutOfMinimaAndMaxima) {
 }
 
 TEST(Combine, RoundsHalvesOnce) {
-  // Neighbouring halves above 2,048 differ by 2, so 2,049 and 2,051 are ties.
+  // Neighbouring halves above 2,048 differ by 2, so 2,049 and 2,051 are ties. They round to even
+  // mantissas: 2,048 and 2,052.
   EXPECT_EQ(floats(combined(ReduceOp::sum, halves({2048, 2050}), halves({1, 1}))),
             (std::vector<float>{2048, 2052}));
   EXPECT_EQ(floats(combined(ReduceOp::prod, halves({300, -300}), halves({300, 0.5}))),
@@ -161,12 +162,14 @@ TEST(Combine, RoundsBFloat16Once) {
 }
 
 TEST(Reduce, RoundsNarrowFloatsAfterTheLastInputOnly) {
-  // 2,048 + 1 + 1 and 256 + 1 + 1: rounding after each step would lose the ones.
+  // Neighbouring numbers differ by 2 above 2,048 (float16) and 256 (bfloat16). So rounding after
+  // each step would lose the ones.
   EXPECT_EQ(floats(reduced<Half>(ReduceOp::sum, {halves({2048}), halves({1}), halves({1})})),
             std::vector<float>{2050});
   EXPECT_EQ(floats(reduced<BFloat16>(ReduceOp::sum, {bfloats({256}), bfloats({1}), bfloats({1})})),
             std::vector<float>{258});
-  // The product is (1 + 2^-7)^12. Rounding after each step would give 1 + 12 x 2^-7 instead.
+  // The product (1 + 2^-7)^12 rounds to 1 + 13 * 2^-7. Rounding after each step would give 1 + 12 *
+  // 2^-7.
   const std::vector<std::vector<BFloat16>> steps(12, bfloats({1.0078125f}));
   EXPECT_EQ(floats(reduced<BFloat16>(ReduceOp::prod, steps)), std::vector<float>{1.1015625f});
   // E4M3 has steps of 2 above 16, so rounding each sum would lose the ones.

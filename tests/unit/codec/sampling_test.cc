@@ -1,5 +1,6 @@
-// Tests probabilities and the sampler exactly, without statistics. The 2^24 offsets fall into a few
-// intervals with one outcome each, whose lengths are the probabilities.
+// Tests probabilities and the sampler exactly, without statistics. The sampler draws one of 2^24
+// offsets. These fall into a few intervals with one outcome each, and the length of an interval is
+// the probability of its outcome.
 #include "codec/sampling.h"
 
 #include <gtest/gtest.h>
@@ -124,8 +125,8 @@ TYPED_TEST(SamplingOfGroup, EveryOutcomeKeepsExactlyTheWantedNumber) {
       });
 }
 
-// An element with u units must be kept for exactly u of all offsets. The estimate is then unbiased:
-// E[x / p if kept] = x.
+// An element with u units must be kept for exactly u of the 2^24 offsets, so with p = u / 2^24. The
+// estimate is then unbiased: E[x / p if kept] = x.
 TYPED_TEST(SamplingOfGroup, KeepsEachElementInExactlyItsUnitsOfAllOffsets) {
   for_difficult_groups<TypeParam::value>([](const auto& group, std::uint32_t, const auto& units) {
     std::array<std::uint32_t, TypeParam::value> measured{};
@@ -138,9 +139,9 @@ TYPED_TEST(SamplingOfGroup, KeepsEachElementInExactlyItsUnitsOfAllOffsets) {
   });
 }
 
-// Checks the conditions of the optimum. Probabilities are lambda |x| with one lambda, and lambda
-// |x| is at least 1 for elements that are certain. Rounding, and the one unit that each nonzero
-// element gets, move a probability by kGroup units.
+// Checks the conditions under which the variance is least. Probabilities are lambda |x| with one
+// lambda for all elements that are not certain, and lambda |x| is at least 1 for certain ones.
+// Rounding, and the one unit that each nonzero element gets, move a probability by kGroup units.
 TYPED_TEST(SamplingOfGroup, ProbabilitiesAreProportionalUnlessCertain) {
   for_difficult_groups<TypeParam::value>([](const auto& group, std::uint32_t, const auto& units) {
     double sum = 0;
@@ -176,8 +177,8 @@ void expect_probabilities(const Floats<kGroup>& group, std::uint32_t kept,
   EXPECT_NEAR(variance(group, units), expected_variance, 1e-5 * expected_variance);
 }
 
-// The values are closed forms: those of arXiv 2203.10991 for 2:4, and a variance of 2 |x1| |x2| for
-// 1:2.
+// The values are closed forms. For two kept of four they are those of arXiv 2203.10991; for one of
+// two, the variance is 2 |x1| |x2|.
 TEST(InclusionUnits, AreTheKnownOptimaOfSmallGroups) {
   expect_probabilities<4>({1, -2, 3, -4}, 2, {.2, .4, .6, .8}, 20);
   expect_probabilities<4>({1, 1, 1, -10}, 2, {1. / 3, 1. / 3, 1. / 3, 1}, 6);

@@ -197,8 +197,9 @@ std::vector<float> random_block(std::uint32_t block, int binades) {
   return values;
 }
 
-// Returns blocks under one packet maximum, 2688. For every E4M3 value v, the maximum of some blocks
-// is 6 v or a float beside it. The other blocks are random.
+// Returns NVFP4 blocks under one packet maximum, 2688 = 6 * 448 (largest element times largest
+// scale). For every E4M3 value v, some blocks have the maximum 6 v, the largest that the scale v
+// holds, or a float beside it. The other blocks are random.
 std::vector<float> adversarial_blocks() {
   std::vector<float> values;
   for (int code = 1; code <= kE4M3.magnitude_max; ++code) {
@@ -268,8 +269,8 @@ std::vector<float> tenths() {
   return values;
 }
 
-// The stored scale is 448 for a tensor maximum of 1.5, and 28 for a maximum of 24. Both stand for a
-// scale of 1/4.
+// The block's maximum is 1.5, so its scale is 1.5 / 6 = 1/4. The stored scale is this times 2688 /
+// (tensor maximum). It is 448 if the tensor's maximum is 1.5, too, and 28 for a bound of 24.
 TEST(Nvfp4Te, HasTheStoredScalesThatTransformerEngineHas) {
   CodecOptions options = Codec::nvfp4_te;
   options.rounding = Rounding::nearest;

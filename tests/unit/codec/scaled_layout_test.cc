@@ -73,8 +73,8 @@ TEST(ScaledLayout, OfNvfp4IsPacketScaleBlockScalesCodes) {
 }
 
 TEST(ScaledLayout, OfNvfp4TeBeginsWithTheMaximumAsFloat) {
-  // The tensor maximum of 2688 leaves block scales as they are, so 2688 / 6 = 448 is stored as
-  // 0x7E.
+  // Block scales are stored times 2688 / (tensor maximum), here times 1. So the scale 2688 / 6 =
+  // 448 is stored as 0x7E.
   EXPECT_EQ(first_bytes(nearest(Codec::nvfp4_te), {2688, 448}, 16, 6),
             (FieldBytes{0x00, 0x00, 0x28, 0x45, 0x7E, 0x27}));
 }

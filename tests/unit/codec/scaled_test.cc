@@ -63,7 +63,7 @@ TEST(Scaled, MinusZeroBesideOtherValuesKeepsItsSignWhereTheElementsHaveOne) {
 
 // ---- ties ----
 
-// Returns the quantum of an element, as the packet in `bytes` states it.
+// Returns an element's scale (its block's, or the packet's), as the packet in `bytes` states it.
 double scale_of(const Format& format, std::span<const std::byte> bytes, std::size_t element) {
   const ScaledLayout layout = scaled_layout(format.options.codec);
   const std::size_t block = layout.block == 0 ? 0 : element / layout.block;
@@ -139,7 +139,8 @@ TEST(Scaled, TheNearestCodeIsThatOfTheExactQuotient) {
     const ExactlyNearest oracle(layout.element);
     const std::size_t elements_max = 2048;
     std::size_t at_ties = 0;
-    // The scales have all significands of E4M3, longer significands, and fractional powers of two.
+    // The first 127 scales have all significands of E4M3, and longer ones. The others are
+    // fractional powers of two.
     for (int i = 1; i < 192; ++i) {
       const double scale = (i < 128 ? i : std::exp2(i / 9.0)) * 0x1p-9;
       const float most = static_cast<float>(scale * largest(layout.element));
@@ -224,8 +225,8 @@ TEST(Scaled, SubnormalBlocksBecomeWhatTheirSmallestScaleCanHold) {
       const std::vector<float> values = uniform(300, largest);
       const std::vector<float> received = sent(format, values);
       for (std::size_t i = 0; i < values.size(); ++i) {
-        // The error is at most half a quantum with two bits of precision, LUQ's whole quantum, or
-        // the smallest scale.
+        // Half of `largest` covers half a quantum of formats with two bits of precision, and LUQ's
+        // whole quantum. Smaller blocks err by the smallest scale at most.
         const float allowed = std::max(largest / 2, 0x1p-126f);
         ASSERT_LE(std::fabs(received[i] - values[i]), allowed) << name_of(format) << " " << largest;
       }
@@ -265,7 +266,8 @@ TEST(Scaled, ABoundSetsTheScaleOfThePacketAndNotOfItsBlocks) {
   options.bound = 2.0f;
   EXPECT_NEAR(sent(nearest(options), std::vector<float>{5.0f})[0], 2.0f, 2e-6f);
   EXPECT_NEAR(sent(nearest(options), std::vector<float>{1.0f})[0], 1.0f, 1e-6f);
-  // The smallest power of two for the bound 2 reaches up to 2688 * 2^-10 = 2.625.
+  // NVFP4's packet scale is a power of two. The smallest one for the bound 2 is 2^-10, which
+  // reaches up to 2688 * 2^-10 = 2.625.
   options.codec = Codec::nvfp4;
   EXPECT_EQ(sent(nearest(options), std::vector<float>{5.25f})[0], 2.625f);
   EXPECT_EQ(sent(nearest(options), std::vector<float>{0.75f})[0], 0.75f);
@@ -279,8 +281,8 @@ TEST(Scaled, ClippedInt8TakesItsScaleFromTheMeanMagnitude) {
   values[7] = -1000.0f;
   const float mean = (1023.0f + 1000.0f) / 1024;
   const std::vector<float> received = sent(nearest(options), values);
-  // The optimal clipping limit for 8 bits of Laplace data, in mean magnitudes (arXiv 1810.05723,
-  // table of alpha*/b).
+  // The optimal clipping limit for 8 bits of Laplace data is 9.89675982 mean magnitudes (arXiv
+  // 1810.05723, table of alpha*/b).
   EXPECT_NEAR(received[7], -9.89675982f * mean, 1e-3f);
   EXPECT_NEAR(received[0], 1.0f, 9.9f * mean / 127 / 2);
   EXPECT_NEAR(sent(nearest(Codec::int8), values)[7], -1000.0f, 1e-3f) << "only if asked to";

@@ -319,7 +319,8 @@ TEST(DecodeSparse, IgnoresBitsBeyondTheCodesAndBeyondTheEnd) {
     for (std::size_t i = 0; i < result.size(); ++i)
       ASSERT_EQ(result[i], i < slots ? 1.0f : 0.0f) << i;
     std::vector<float> fewer(slots,
-                             // Codes for two more elements must not change these beyond `count`.
+                             // The packet has codes for two elements beyond `count`, which must not
+                             // change the last two here.
                              123.0f);
     const std::size_t count = slots - 2;
     std::vector<std::byte> shorter(

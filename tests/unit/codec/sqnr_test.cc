@@ -1,8 +1,8 @@
 // Compares the signal-to-noise ratio of every format on normal and lognormal data with another
-// implementation's (CUDA's element conversions, 2^20 samples). Also tests the slope <x, q> / <x,
-// x>, which is 1 for unbiased formats and known for formats that clip. A wrong scale rule, rounding
-// or table entry changes the ratio, 10 log10(sum x^2 / sum (q - x)^2) dB, by more than the
-// tolerances.
+// implementation's (CUDA's element conversions, 2^20 samples). The ratio is 10 log10(sum x^2 / sum
+// (q - x)^2) dB, where x becomes q. A wrong scale rule, rounding or table entry changes it by more
+// than the tolerances. Also tests the slope <x, q> / <x, x>, which is 1 for unbiased formats and
+// known for formats that clip.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -165,9 +165,9 @@ TEST(Sqnr, IsAsKnownOnLognormalData) {
   }
 }
 
-// LUQ's noise under one common scale depends on the largest sample (7 dB +- 2 dB between lognormal
-// draws of 2^20). So it is compared with the formula (high - |x|)(|x| - low) between neighbouring
-// levels instead (arXiv 2112.10769).
+// LUQ's noise under one common scale depends on the largest sample: it is 7 dB +- 2 dB between
+// lognormal draws of 2^20. So it is compared with LUQ's variance (high - |x|)(|x| - low) instead,
+// where `low` and `high` are the levels around |x| (arXiv 2112.10769).
 double luq_decibel(std::span<const float> samples) {
   const double smallest = static_cast<double>(largest_of(samples)) / 64;
   double signal = 0, noise = 0;

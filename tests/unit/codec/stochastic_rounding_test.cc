@@ -125,9 +125,9 @@ struct LuqVector {
   double mean;
   double variance;
 };
-// A packet's maximum is 1 and levels go down to 1/64 (arXiv 2112.10769, section 4, for three
-// exponent bits with one zero). The variance is (high - |x|)(|x| - low) between neighbouring
-// levels.
+// LUQ's means and variances under a packet maximum of 1. Levels go down to 1/64 (arXiv 2112.10769,
+// section 4, for three exponent bits with one zero). The variance is (high - |x|)(|x| - low)
+// between the levels around |x|.
 constexpr LuqVector kLuqVectors[] = {{0.3f, 0.3, 0.01},       {0.1f, 0.1, 9.375e-4},
                                      {0.01f, 0.01, 5.625e-5}, {0.005f, 0.005, 5.3125e-5},
                                      {-0.2f, -0.2, 0.00375},  {1.0f, 1.0, 0}};

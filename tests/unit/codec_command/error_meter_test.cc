@@ -21,8 +21,8 @@ TEST(RoundTripError, IsNoneWhereNothingChanges) {
   EXPECT_TRUE(std::isinf(error.decibel()));
 }
 
-// 3 is halfway between int8's neighbours under a scale of 2, so each 3 has an error of 1. Each of
-// the three packets has one exact maximum, 254.
+// Each of the three packets has the maximum 254, so its scale is 254 / 127 = 2, and 254 has no
+// error. 3 is halfway between 2 and 4, so each 3 has an error of 1.
 TEST(RoundTripError, AddsUpTheSquaresOfAllPackets) {
   std::vector<float> values(5000, 3.0f);
   for (std::size_t first = 0; first < values.size(); first += kPacketElements) values[first] = 254;

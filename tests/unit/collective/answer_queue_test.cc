@@ -11,7 +11,7 @@ class AnswerQueueOfOnePath : public ::testing::Test {
  protected:
   AnswerQueueOfOnePath() { paths.meet(3).configure(16, std::chrono::milliseconds(1)); }
 
-  // Writes the latest answer. Returns true if the answer takes a number of its path.
+  // Writes the latest answer. Returns true if the answer takes a sequence number of its path.
   bool write() {
     const bool numbered = answers.write(Instant{1'000}, paths, *buffer);
     const Train& train = buffer->train();

@@ -37,8 +37,8 @@ class AutomaticJob {
   explicit AutomaticJob(double shared, const GroupOptions& options = {.size = kAutomaticRanks})
       : shared_(shared), group_(options) {}
 
-  // From now on this rank has no units of work. Every second element of its buffer holds its
-  // gradient times `left_over`.
+  // From now on `rank` has weight 0. Its buffer holds a gradient whose every second element is
+  // multiplied by `left_over`.
   void idle(Rank rank, float left_over) {
     idle_ = rank;
     left_over_ = left_over;
@@ -71,7 +71,7 @@ class AutomaticJob {
         ASSERT_TRUE(request->status.ok()) << request->status.c_str();
     }
   }
-  // The codec of the call's payload, or native if ranks report different ones.
+  // Returns the codec of the call's payload, or native if ranks report different ones.
   Codec used(std::size_t call) const {
     for (const Request* request : calls_[call]) {
       if (request->report.codec != calls_[call][0]->report.codec) return Codec::native;

@@ -120,7 +120,7 @@ INSTANTIATE_TEST_SUITE_P(Of, CodedPackets,
                          ::testing::Values("fp32", "bf16", "fp8_e4m3", "nvfp4", "int8", "luq"));
 
 // A repaired packet is encoded again, which writes its residual again. So a call is done only when
-// no rank can ask for a repair.
+// no rank can ask for a repair. Here callers overwrite the residual once the call is done.
 TEST(CodedReduction, WritesNoResidualOnceItIsDone) {
   constexpr std::size_t kCount = 90'000;
   constexpr float kCallers = 777.0f;

@@ -143,8 +143,8 @@ TEST(CompetitorMistake, DuplicatesCountTwiceAndCompletionIsMissed) {
   }
 }
 
-// "Early exit is never taken": an integer division made it dead code. Here a call whose END came,
-// with nearly all packets, does not wait.
+// "Early exit is never taken": an integer division made it dead code. Here a lossy call does not
+// wait for a flow's last packets once it has nearly all of them and the END.
 TEST(CompetitorMistake, EarlyExitIsNeverTaken) {
   EngineGroup group(GroupOptions{.size = 4});
   group.filter = [](Rank, Rank, ByteSpan datagram) {
@@ -160,8 +160,8 @@ TEST(CompetitorMistake, EarlyExitIsNeverTaken) {
   }
 }
 
-// "Division by zero when nothing came; all or nothing breaks the timeout law." Here values stay
-// finite.
+// "Division by zero when nothing came; all or nothing breaks the rule for timeouts." Here values
+// stay finite.
 TEST(CompetitorMistake, NothingArrivedDividesByZero) {
   for (const Estimator estimator :
        {Estimator::zero_fill, Estimator::ratio, Estimator::symmetric_ratio, Estimator::stratified,
@@ -235,8 +235,8 @@ TEST(CompetitorMistake, ControlRoundTripsLieBetweenTheDataPhases) {
   }
 }
 
-// "A stalled control channel stalls the data." Here all reports are late by 20 ms, and an operation
-// without repairs is not delayed.
+// "A stalled control channel stalls the data." Here only data arrive, and no report. An operation
+// without repairs must not be delayed.
 TEST(CompetitorMistake, AStalledControlChannelDelaysTheData) {
   EngineGroup group(GroupOptions{.size = 3});
   group.filter = [](Rank, Rank, ByteSpan datagram) { return testing::is_data(datagram); };

@@ -64,8 +64,8 @@ TEST_F(StoppedRank, LossyReductionReturnsAtTheDeadlineWithWhatCame) {
     // Nobody reduced the stopped rank's shard, so all of it is missing.
     EXPECT_EQ(request->report.elements_missing, 25024u);
   }
-  // Shard 0 has the contributions of ranks 0, 1 and 3 of 4, rescaled: 4 (1 + 2 + 4) / 3. The
-  // stopped owner's shard has no gradient.
+  // Ranks 0 to 3 contribute 1 to 4. Shard 0 has the contributions of all but the stopped rank 2,
+  // rescaled: 4 (1 + 2 + 4) / 3. Nobody reduced rank 2's shard, so it is 0.
   EXPECT_FLOAT_EQ(data_[1][0], 4.0f * 7.0f / 3.0f);
   EXPECT_EQ(data_[1][60000], 0.0f);
 }
@@ -185,8 +185,8 @@ TEST_F(StoppedRank, AnOperationThatHadToQueueKeepsTheDeadlineOfItsSubmission) {
     EXPECT_EQ(request->status.code(), StatusCode::kDeadlineExceeded);
 }
 
-// The deadline of each rank begins with its own call. The rank that called first gives up first,
-// and the other one must not blame it for leaving.
+// The deadline of each rank begins with its own call. Rank 0 gives up first. Rank 1's error must
+// name the silent rank 2, and must not blame rank 0 for leaving.
 TEST(DeadlineOfDifferentRanks, ASurvivorThatGaveUpFirstIsNotBlamed) {
   testing::EngineGroup group(testing::GroupOptions{.size = 3});
   std::vector<std::vector<float>> data(3, std::vector<float>(50'000, 1.0f));

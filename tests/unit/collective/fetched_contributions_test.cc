@@ -124,7 +124,7 @@ TEST(FetchedContributions, OtherEstimatorsGoOnWithoutIt) {
 }
 
 // Only an all_reduce asks again for a long contribution. In other operations, senders would have to
-// keep long flows until these are confirmed.
+// keep the data of long flows until their owners confirmed them.
 TEST(FetchedContributions, LongOnesAreFetchedByAllReducesOnly) {
   Reduction scatter({.packets = estimate::kShortFlowPackets});
   scatter.run();
@@ -159,8 +159,8 @@ TEST(FetchedContributions, TheDeadlineEndsTheAsking) {
   EXPECT_EQ(reduction.report(0).contributions_missing, 1u);
   EXPECT_EQ(reduction.report(0).contributions_fetched, 0u);
   EXPECT_EQ(reduction.results[0][0], 4.0f);
-  // Rank 1's contribution is now known to be lost in one such call of ten, so it is weighted by
-  // 1/0.9.
+  // After this loss, rank 1's short contributions are expected in nine calls of ten. So what comes
+  // of them is weighted by 1/0.9.
   reduction.loses = [](const wire::DataHeader&) { return false; };
   reduction.run();
   EXPECT_FLOAT_EQ(reduction.results[0][0], 1.0f + 2.0f / 0.9f + 3.0f);

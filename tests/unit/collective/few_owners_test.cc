@@ -141,8 +141,8 @@ INSTANTIATE_TEST_SUITE_P(
                                          Delivery::Kind::best_effort),
                        ::testing::Values(1.0, 6.0)));
 
-// There are more calls than may be open at a time. There are also more than a peer keeps early
-// packets of, so some early packets are dropped.
+// There are more calls than may be open at a time. They also have more early packets than fit a
+// peer's early buffer, so some early packets are dropped.
 TEST(FewOwners, ManyCallsAtOnceEndUnderLoss) {
   GroupOptions options{.size = kOwners};
   options.faults = {.loss = 0.2, .seed = 9};
@@ -260,7 +260,7 @@ TEST(BarrierOnOneHost, GoesThroughOneRank) {
   EXPECT_EQ(data_of_barriers(kOwners, false, 8), 8 * kOwners * (kOwners - 1));
   EXPECT_EQ(data_of_barriers(kOwners, true, 8), 8 * 2 * (kOwners - 1));
   // With two ranks both kinds of barrier send two messages. The direct kind takes one delay of the
-  // network; the kind through one rank takes two.
+  // network, and the kind through one rank takes two, so two ranks use the direct kind.
   EXPECT_EQ(data_of_barriers(2, true, 8), 8 * 2);
 }
 

@@ -204,7 +204,8 @@ TEST_P(Estimators, AreUnbiasedOverSites) {
   const double mean = sum / kCalls;
   const double error = std::sqrt((squares / kCalls - mean * mean) / (kCalls - 1));
   EXPECT_LT(std::abs(mean - bias), 3 * error) << mean << " +- " << error;
-  // there are 180 reports of 18 packets; a packet's number of contributors deviates by 0.7 at most
+  // 30 calls of 6 ranks give 180 reports of 18 packets each. The number of contributors to a packet
+  // has a standard deviation of 0.7 at most.
   EXPECT_NEAR(contributors / (kCalls * kSites * kPerSite),
               loses_own ? 3 * (1 - kLoss) : 1 + 2 * (1 - kLoss), 3 * 0.7 / std::sqrt(180 * 18));
 }
@@ -332,7 +333,7 @@ TEST(HierarchicalCall, WhatFailedInsideASiteGoesNowhere) {
     spec.options.delivery = exact(1s);
     return spec;
   };
-  // All data between the ranks of the first site are lost.
+  // All contributions between the ranks of the first site are lost.
   ranks.processes().loses = [&](ByteSpan datagram) {
     wire::Prefix prefix;
     (void)wire::decode_prefix(datagram, nullptr, prefix);
@@ -394,8 +395,9 @@ TEST(HierarchicalCall, WhatTheHopAcrossDoesNotBringIsZero) {
   }
 }
 
-// Elements that rank 1 lacks from its hop across are missing in its whole site. Rank 0 never hears
-// how many, because rank 1's tally is lost. Reduced from seeds 66 and 67 of the program swarm.
+// Elements that rank 1 lacks from its hop across are missing in its whole site. The ranks of a site
+// add up such elements in a call of their own, the tally. Here the tally is lost, so rank 0 never
+// hears how many elements rank 1 lacks. Reduced from seeds 66 and 67 of the program swarm.
 TEST(HierarchicalCall, IsNotAgreedWhereARankOfTheSiteWasNotHeard) {
   SiteRanks ranks(2, 2);
   Buffers<float> buffers = inputs(4, 8'000, 8'000);
@@ -498,8 +500,8 @@ TEST(HierarchicalCall, CodecsAndResidualsWorkBetweenSites) {
     expect_ok(calls, 2);
     for (Rank rank = 0; rank < 4; ++rank) {
       EXPECT_TRUE(calls[rank]->outcome.report.noise.measured);
-      // Each rank of a site sends one half of the tensor across, so the rest of its residual stays
-      // 0.
+      // Each rank of a site sends one half of the tensor across, so the other half of its residual
+      // stays 0.
       std::size_t left_out = 0;
       for (const float one : residuals[rank]) left_out += one != 0.0f;
       EXPECT_GT(left_out, kBlock / 4) << rank;

@@ -219,7 +219,7 @@ TEST(MessageTags, MatchInOrderWhateverIsLost) {
 }
 
 // A message that does not fit fails on both sides, whichever reports are lost, and the next message
-// is right. The message is too long to be done as soon as it is copied.
+// is right. Both messages are too long for their sends to be done as soon as they are copied.
 TEST(MessageLength, BeyondTheReceiveFailsOnBothSidesWhateverIsLost) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -241,8 +241,8 @@ TEST(MessageLength, BeyondTheReceiveFailsOnBothSidesWhateverIsLost) {
   }
 }
 
-// More receives fail than one report can list. The long send that fails among them must not take
-// the reports without its receive for success.
+// More receives fail than one report can list, among them that of a long send. The sender must not
+// take a report that does not list the receive for success.
 TEST(MessageLength, BeyondTheReceiveFailsOnBothSidesAmongManyOthers) {
   for (const double loss : {0.0, 0.3}) {
     for (std::uint64_t seed = 1; seed <= 50; ++seed) {
@@ -271,8 +271,9 @@ TEST(MessageLength, BeyondTheReceiveFailsOnBothSidesAmongManyOthers) {
 // ---- beside failed collectives
 // -------------------------------------------------------------------
 
-// Reports list the collectives that failed lately. They must have room for messages all the same:
-// no further collective may be called before the messages have ended.
+// Reports list the collectives that failed lately, until later collectives push them out. Reports
+// must have room for messages all the same, because the program may call no collective before its
+// messages have ended.
 TEST(MessagesBesideFailures, EndAsWithoutThem) {
   for (const double loss : {0.0, 0.3}) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
@@ -565,8 +566,8 @@ TEST(Exchange, OfAnythingCompletesUnderLoss) {
     exchange_at_random(1 + static_cast<int>(seed % 5), static_cast<int>(seed * 7 % 90), 0.1, seed);
 }
 
-// Up to 16 messages of a tag and direction are in progress at a time. A report admits the next
-// ones, and some leave before they are asked for.
+// At most 16 messages of a tag and direction are in progress at a time. A report admits the next
+// 16, so 1,024 messages take about 64 round trips.
 TEST(Exchange, OfManySmallMessagesTakesARoundTripForSixteen) {
   EngineGroup group(stream_network(2));
   Exchange exchange(group, 10s);

@@ -155,7 +155,8 @@ TEST(Messages, EachKeepsItsOwnDeadline) {
   for (int i = 0; i < 40; ++i) EXPECT_TRUE(traffic.requests[i]->status.ok()) << i;
 }
 
-// A group must fail with the error of its message, because its own deadline has not come.
+// A group of messages must fail with the error of its message. Here the group has no deadline, but
+// the sender of its message has one.
 TEST(Messages, AGroupHearsThatASendToItWasGivenUp) {
   EngineGroup group(message_network(2));
   group.filter = [](Rank from, Rank, ByteSpan datagram) {
@@ -176,8 +177,8 @@ TEST(Messages, AGroupHearsThatASendToItWasGivenUp) {
       << waiting.status.text();
 }
 
-// The receiver comes late, and other calls have used up the credit, so the messages arrive after
-// their deadline.
+// A send is done when its message has been copied. The receiver comes late, and another call has
+// used up the credit, so the messages leave only after the deadlines of their sends.
 TEST(Messages, AreDoneWhenTheyHaveBeenCopiedAndComeAfterTheirDeadline) {
   EngineGroup group(GroupOptions{.size = 2, .window_bytes = 16 << 10});
   std::vector<float> in(100'000, 1.0f);
@@ -214,7 +215,7 @@ TEST(Messages, ThatWaitAskTogether) {
   const protocol::Endpoint& endpoint = group.engine(0).endpoint();
   const std::uint64_t before = endpoint.counters().reports_sent;
   group.run_until([] { return false; }, 10s);
-  // One report per longest time-out announces all receives.
+  // All receives are announced together, by one report per longest time-out.
   const auto alone = static_cast<std::uint64_t>(10s / endpoint.link(1).rtt().timeout(6));
   EXPECT_LE(endpoint.counters().reports_sent - before, alone + 1);
   traffic.send(1, 0, 1024);

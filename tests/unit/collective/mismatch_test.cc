@@ -251,7 +251,7 @@ TEST(MismatchOfMessages, ALongerSendThanItsReceiveFailsOnBothSides) {
     Request& received = group.submit(1, receive);
     ASSERT_TRUE(group.run({&sent, &received}, 3s));
     EXPECT_EQ(received.status.code(), StatusCode::kMismatch) << received.status.text();
-    // The sender went on because its data were copied, but its round fails all the same.
+    // The sender's call ended when its data had been copied. Its round must fail nevertheless.
     if (count == 100) {
       EXPECT_TRUE(sent.status.ok());
       EXPECT_EQ(group.engine(0).endpoint().counters().rounds_failed, 1u);

@@ -122,8 +122,8 @@ TEST_F(Multicast, WhatIsLostIsRepairedForThoseWhoMissedIt) {
     const protocol::EndpointCounters& sent = counters(rank);
     const double per_receiver = static_cast<double>(sent.repairs_sent) /
                                 static_cast<double>((kRanks - 1) * sent.group_sent);
-    // Each of 3 receivers lost 10 % of some 350 packets, and as much of their repairs. That makes
-    // .111 +- .011 repairs a packet.
+    // Each of 3 receivers loses 10 % of some 350 packets, and 10 % of each round of repairs. That
+    // makes 0.1 + 0.01 + 0.001 ... = 0.111 +- 0.011 repairs a packet.
     EXPECT_NEAR(per_receiver, 0.111, 0.04);
     EXPECT_EQ(sent.group_sent + sent.repairs_sent, sent.data_sent);
   }
@@ -163,8 +163,8 @@ TEST_F(Multicast, WhoNeverHeardAnyIsSentToAlone) {
   }
   run(OperationKind::all_gather);
   for (Rank rank = 0; rank < kRanks; ++rank) expect_gathered(rank);
-  // Two of rank 0's receivers hear its multicast and one does not, so two packets are sent instead
-  // of three. All ranks hear rank 3.
+  // Rank 0 sends each packet once by multicast, for ranks 1 and 2, and once to rank 3, which hears
+  // no multicast. Rank 3 sends each packet once, because all others hear its multicast.
   EXPECT_EQ(counters(0).data_sent, 2 * counters(0).group_sent);
   EXPECT_EQ(counters(3).data_sent, counters(3).group_sent);
   EXPECT_EQ(counters(0).group_left, 0u);

@@ -63,16 +63,18 @@ TEST(NodePacing, AFixedRateIsKeptInEveryMillisecond) {
   const Instant start = paced.processes.now();
   ASSERT_TRUE(paced.run());
   EXPECT_TRUE(paced.right());
-  // Each half sends half of the tensor each way. So 416 KB leave each rank, in 67 ms.
+  // In each half of the call each rank sends half of the 400 KB. With headers, 416 KB leave each
+  // rank in 67 ms.
   EXPECT_GT(paced.processes.now() - start, 66ms);
   EXPECT_LT(paced.processes.now() - start, 95ms);
-  // The limit allows a train of two datagrams and what a late wake-up may catch up. Control
-  // datagrams do not wait.
+  // Beyond the rate, the limit allows a train of two datagrams, as much again that a late wake-up
+  // may catch up, and 500 bytes of control datagrams, which do not wait.
   EXPECT_LE(most, kRate / 8000 + 2 * 2 * 1472 + 500);
 }
 
-// Rank 0 is slow. While it sends contributions, results overwrite the memory of its first
-// contributions. Results come by chunks, so only packets of the last chunks are lost.
+// Rank 0 is slow. While it still sends contributions, results overwrite the memory of its first
+// ones. Parity must be computed from what was sent. A chunk's result comes only after its
+// contributions, so the test loses only packets of the last chunks.
 TEST(NodePacing, ParityIsOfWhatWasSentAlsoWhereResultsHaveTakenItsPlace) {
   Paced paced({.control = CongestionControl::fixed, .rate_bits_per_second = 200'000'000},
               {.control = CongestionControl::fixed, .rate_bits_per_second = 8'000'000'000}, 256);
@@ -230,7 +232,7 @@ TEST(NodePacing, LanesOfAProcessHaveOneRateTogetherAndTakeTurns) {
       apart = std::max(apart, std::max(by_lane[0], by_lane[1]) - std::min(by_lane[0], by_lane[1]));
   };
   ASSERT_TRUE(lanes.run());
-  // Two lanes move twice the data of one lane above, so they take twice the time.
+  // Two lanes move 800 KB, twice the data of the test of one lane, so they take twice its 67 ms.
   EXPECT_GT(lanes.processes.now() - start, 132ms);
   EXPECT_LT(lanes.processes.now() - start, 170ms);
   EXPECT_LE(most, kRate / 8000 + 2 * 2 * 1472 + 2 * 500);
@@ -349,7 +351,8 @@ TEST_P(NodeRelayPacing, WhatGoesThroughARelayKeepsToItsShare) {
   const Duration before = group.call();
   group.limit(1'000'000);
   const Duration limited = group.call();
-  // Ranks 1 and 2 send each other a third of 400 KB twice. Relaying adds 76 bytes a datagram.
+  // In each half ranks 1 and 2 send each other a third of 400 KB. So each of them sends 267 KB at 1
+  // MB/s, and relaying adds 76 bytes a datagram.
   EXPECT_GT(limited, 260ms);
   EXPECT_LT(limited, 450ms);  // trains of a whole window, if nothing paces
   EXPECT_LT(before, limited / 3);

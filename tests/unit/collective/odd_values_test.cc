@@ -354,7 +354,7 @@ TEST(WeightedAverage, IsTheMeanPerUnitAndIgnoresRanksWithoutUnits) {
   std::array<std::vector<float>, 3> data;
   const std::array<double, 3> weights = {2.0, 0.0, 6.0};
   const auto requests = group.submit_all([&](Rank rank) {
-    // These are sums over 2, 0 and 6 units.
+    // These are sums over 2, 0 and 6 units of work, so the mean per unit is (4 + 20) / 8 = 3.
     data[rank].assign(5000, rank == 0 ? 4.0f : rank == 1 ? 0.0f : 20.0f);
     OperationSpec spec{.kind = OperationKind::all_reduce};
     spec.input = std::span(data[rank]);

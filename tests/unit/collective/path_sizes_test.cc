@@ -78,7 +78,8 @@ TEST_F(NodeSizes, APathThatBecomesNarrowCarriesDatagramsInPieces) {
   all_reduce();
   const Duration normal = all_reduce();
   EXPECT_EQ(bytes(0, 1), 1472u);
-  // A path counts as no wider than the base size until its first report.
+  // Some datagrams were cut already, because a path counts as no wider than the base size until its
+  // first report.
   const std::uint64_t cut_at_first = processes[0].sizes().counters().datagrams_cut;
   const std::uint64_t cut_at_first_by_2 = processes[2].sizes().counters().datagrams_cut;
   carries = 1272;

@@ -173,8 +173,8 @@ class PayloadCall {
   const Tensors& tensors(Rank rank) const { return tensors_[rank]; }
 
  private:
-  // Returns true if a rank encodes (0) or uses (1) a chunk at this step. With a seed, it does so at
-  // every 1st to 64th step.
+  // Returns true if a rank encodes (`what` 0) or uses (1) a chunk at this step. With a seed, it
+  // does so at random, at one of 1 to 64 steps on average.
   bool is_time(int step, Rank rank, std::uint32_t what) const {
     if (case_.seed == 0) return true;
     const auto pace = keyed_hash(case_.seed, 0, 1, rank, what) % 7;
@@ -247,7 +247,7 @@ std::vector<PayloadCase> payload_cases() {
     std::string name = codec;
     std::replace_if(
         name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
-    // Usual runs test each codec in only one of the two classes.
+    // Usual runs test each codec in one delivery class only, by turns exact and best effort.
     const bool both = testing::kTakesAll;
     const bool exactly = cases.size() % 2 == 0;
     if (both || exactly) cases.push_back({.name = "all_reduce_" + name, .options = with(codec)});

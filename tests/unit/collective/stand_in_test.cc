@@ -30,7 +30,7 @@ OperationSpec holding(OperationSpec spec) {
   return spec;
 }
 
-// Three ranks with a tensor for each of several places.
+// Three ranks. Each has a tensor for each of several places in the order of calls.
 class StandIn : public ::testing::Test {
  protected:
   static constexpr std::size_t kElements = 20'000;
@@ -90,7 +90,7 @@ TEST_F(StandIn, ACallReplacesItBeforeThoseThatWaitForRoom) {
   std::vector<Request*> first = {start(0, 0), start(1, 0), start(2, 0)};
   ASSERT_TRUE(group_.run(first, 1s));
   expect_sum(0, 0);
-  // The call for the next to last place is still queued.
+  // The stand-in for place kLast - 1 still waits for room. The call takes its place in the queue.
   std::vector<Request*> queued = {start(0, kLast - 1), start(1, kLast - 1), start(2, kLast - 1)};
   EXPECT_TRUE(held.back()->done);
   for (std::uint64_t place = 1; place + 1 < kLast; ++place) end(0, held[place]);

@@ -304,7 +304,7 @@ TEST(UnevenAllToAll, FailsOnBothSidesWhateverIsLostBeforeTheNextCall) {
   }
 }
 
-// Many open receives fill the reports, which must tell of the failure all the same.
+// Many open receives fill rank 1's reports, which must still tell of the failed call.
 TEST(UnevenAllToAll, FailsOnBothSidesThoughOneHasManyReceivesOpen) {
   EngineGroup group({.size = 2});
   std::vector<float> received(20 * 5000);

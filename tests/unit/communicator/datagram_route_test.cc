@@ -122,7 +122,7 @@ TEST_F(Lanes, EachCarriesItsSliceAndTheReportHasAll) {
     for (const PeerReport& peer : report->peers) reported += peer.sent;
     EXPECT_EQ(reported, sent);
     EXPECT_EQ(report->lanes, 3u);
-    // A rank sends 2 (N - 1) / N of the tensor, and headers.
+    // Each of N = 3 ranks sends 2 (N - 1) / N = 4/3 of the tensor, and headers.
     EXPECT_GT(report->bytes_sent, 4 * kLarge * sizeof(float) / 3);
   });
 }
@@ -379,7 +379,8 @@ TEST_F(Lanes, SealedGroupsShareThem) {
     EXPECT_TRUE(all_are(data, 3.0f));
   };
   on_all([&](int rank) { all_reduce(at(rank)); });
-  // A socket counts the bytes of all groups.
+  // A lane's socket counts the bytes of all groups, so the second group also tells those of the
+  // first.
   std::uint64_t bytes = 0;
   for (const auto& one : second) bytes += counters_of(*one).at("lane1_bytes_sent");
   EXPECT_GT(bytes, kLarge * sizeof(float));
@@ -450,8 +451,8 @@ TEST_F(Lanes, RanksThatShareMemoryHaveOne) {
   });
 }
 
-// All lanes share one line of 80 Mb/s, and 2 (N - 1) / N of 3.2 MB leave each rank. So a call takes
-// 0.43 s or more with any number of lanes.
+// All lanes share one line of 80 Mb/s, and 2 (N - 1) / N of 3.2 MB leave each of N = 3 ranks. So a
+// call takes 0.43 s or more with any number of lanes.
 TEST_F(Lanes, PacedOnesHaveOneRateTogether) {
   std::array<Duration, 2> times{};
   for (const int lanes : {1, 3}) {

@@ -106,7 +106,8 @@ TEST_F(LateWorkOfOneRank, GoesOutAloneWhereNothingNewWasFinished) {
   EXPECT_THAT(shard(0), Each(1.0f));
 }
 
-// So small a tensor has other owners in the next call, whose flows lack the missed elements.
+// A tensor of one datagram has one owner, and another one in the next call. No flow of the next
+// call carries the elements that the first owner missed.
 TEST_F(LateWorkOfOneRank, IsDroppedWhereOwnersChange) {
   step(1, 3);
   CollectiveReport report = missed_by({0});

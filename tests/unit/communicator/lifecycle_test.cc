@@ -403,8 +403,8 @@ TEST(OnDone, ACallbackThatWaitsIsToldNotTo) {
   EXPECT_THAT(status.c_str(), HasSubstr("callback"));
 }
 
-// The callback runs at once because the operation is done. In it, a blocking call must be refused
-// all the same, as in every callback.
+// The operation is done, so the callback runs within on_done(). A blocking call in the callback
+// must be refused, as in every callback.
 TEST(OnDone, ACallbackOfADoneOperationThatWaitsIsToldNotTo) {
   Group group = make_living_group(2);
   std::vector<std::vector<float>> data(2, std::vector<float>(1000, 1.0f));

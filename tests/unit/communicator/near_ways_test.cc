@@ -238,8 +238,8 @@ TEST_F(NearWays, ADeadlinePassesAlsoBehindACallThatStandsApart) {
   expect_sums(group);
 }
 
-// Rank 1's second call is by datagrams because of its payload source. Its data reach ranks that
-// rank 2 still holds up in the first call.
+// Rank 1's second call is by datagrams because of its payload source. Its data reach rank 0 while
+// rank 0 still waits for rank 2 in the first call.
 TEST_F(NearWays, ACallThatFollowsOneByDatagramsMayComeAfterLaterOnes) {
   Group group = near_group(3);
   LateRank late(group);
@@ -340,7 +340,7 @@ TEST_F(NearWays, AbortEndsACallThatWentElsewhere) {
   group[0]->abort();
   EXPECT_EQ(call.here.wait().status().code(), StatusCode::kCancelled);
   group[1]->abort();
-  // On a busy machine, rank 1 hears that rank 0 has left before it is aborted itself.
+  // On a busy machine, rank 1 may hear that rank 0 has left before it is aborted itself.
   const StatusCode code = call.there.wait().status().code();
   EXPECT_TRUE(code == StatusCode::kCancelled || code == StatusCode::kPeerLost);
 }

@@ -1,6 +1,6 @@
-// Calls that a rank makes for itself must take no number from the calls of all ranks: messages,
-// refused calls and shrinks of other ranks. They come before, between and after collectives, over
-// every route. Ranks are threads.
+// Some calls are made by some ranks only: messages, refused calls and shrinks. They must take no
+// number from the calls of all ranks, before, between or after collectives, over every route. Ranks
+// are threads.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -199,7 +199,8 @@ void refused(const Member& member) {
       << member.where << ": " << outcome.status().c_str();
 }
 
-// Does the same as refused(), for a call that goes as exact calls do.
+// Rank 1's call is refused, as rank 0's in refused(). The call has no codec, so it goes by the
+// route of exact calls.
 void refused_exactly(const Member& member) {
   std::vector<float> few(3);
   std::vector<float> more(member.rank == 1 ? 4 : 3);

@@ -30,7 +30,8 @@ std::vector<float> values_of(Rank rank) {
   return values;
 }
 
-// Encodes on one thread and uses on another. Notifies the communicator after each chunk.
+// Encodes chunks on one thread and uses arrived ones on another. Notifies the communicator after
+// each chunk.
 class Workers {
  public:
   Workers(Communicator& communicator, HostPayload& payload)
@@ -158,8 +159,8 @@ TEST(Payload, NotifyingWakesTheBackgroundThread) {
     for (const PayloadChunk& chunk : payloads[rank]->chunks()) payloads[rank]->encode(chunk);
     (*group)[rank]->notify_payload();
   }
-  // Each rank gets its own reduced shard and the other rank's shard. The other rank's shard may
-  // come first, if that rank's contribution to the own shard must be repaired.
+  // Each rank gets its own reduced shard and its peer's. The peer's shard may come first, if the
+  // peer's contribution to the rank's own shard must be repaired.
   int used = 0;
   EXPECT_TRUE(until([&] {
     for (Rank rank = 0; rank < 2; ++rank) {

@@ -55,7 +55,7 @@ TEST(Replica, WithoutLossAllReplicasAreEqual) {
   }
 }
 
-// Blocks are overdue on rank 1 and not on rank 0. Both must measure the drift all the same;
+// Blocks are overdue on rank 1 and not on rank 0. Both must measure the drift in the same steps;
 // otherwise they would make different calls from then on.
 TEST(Replica, RanksWhoseBroadcastsEndDifferentlyStayInStep) {
   Options losing;

@@ -63,7 +63,7 @@ TEST_F(Meeting, AProcessKeepsItsSlotInLaterGroups) {
   EXPECT_NE(slot_in(table(8, *another(), 4002)), slot);
 }
 
-// Two slots with one key would seal different datagrams with the same nonces.
+// If one key had two slots, these would seal different datagrams with the same nonces.
 TEST_F(Meeting, AKeyHasOneSlotWhateverProcessATableCallsItBy) {
   const auto other = another();
   const Rank slot = slot_in(table(7, *other, 4001));

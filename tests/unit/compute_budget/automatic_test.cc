@@ -127,8 +127,8 @@ TEST(ComputeBudgetAutomatic, FollowsDriftOnAllRanksInTheSameStep) {
   EXPECT_EQ(thresholds[0], thresholds[2]);
 }
 
-// After 80 steps no micro-batch is short enough, so all steps are given up. The threshold must grow
-// all the same.
+// From step 80 on no micro-batch is short enough, so all steps are given up. The threshold must
+// still grow.
 TEST(ComputeBudgetAutomatic, LearnsFromStepsThatWereGivenUp) {
   const auto thresholds = thresholds_under_drift(2, 100.0, /*checks=*/true);
   EXPECT_LT(thresholds[0][79], Duration::max());

@@ -182,7 +182,8 @@ TEST(ComputeBudgetStepsDue, MakeUpForWhatWasDropped) {
     options.compensation = DropCompensation::extra_steps;
     return options;
   };
-  // The first case drops a quarter of the micro-batches, and the second case drops half.
+  // Each rank stops after the micro-batch that passes 25 ms, so ranks 0, 1 and 2 complete 3, 2 and
+  // 1 of 4. The first case (rank 0 alone) drops a quarter of the micro-batches, the second half.
   for (const ExtraSteps& extra : {ExtraSteps{1, 14}, ExtraSteps{3, 20}}) {
     on_workers(extra.ranks, with_extra_steps, [&](Worker& worker) {
       std::uint64_t steps = 0;
@@ -221,8 +222,8 @@ TEST(ComputeBudgetReduction, AveragesOverWhatWasCompletedOrOverAll) {
       return budget;
     };
     on_workers(3, options, [&](Worker& worker) {
-      // A step of short micro-batches does not keep later steps from being given up, so rank 2
-      // completes no micro-batch below.
+      // The gate gives a step up only if it knows a micro-batch that is shorter than the threshold.
+      // This step has such micro-batches, so rank 2 may complete none below.
       worker.step({1ms, 1ms, 1ms, 1ms}, /*checks=*/true);
       std::vector<float> gradient(100, 0.0f);
       const Duration latency = worker.rank() == 2 ? 60ms : 10ms;

@@ -59,10 +59,11 @@ class Bottleneck {
   }
   // Returns the rate that arrived since reset(), as a share of the line's rate.
   double share(std::size_t flow) const;
-  // Returns that share for one lane of the flow.
+  // Returns the same for one lane: the rate that arrived, as a share of the line's rate.
   double share(std::size_t flow, std::size_t lane) const;
   double overflow_share(std::size_t flow) const;
-  // Returns a time in seconds: the fraction p of the packets waited in the queue for less.
+  // Returns a quantile of the waits in the queue, in seconds: a fraction `p` of the packets waited
+  // less.
   double queueing(double p) const;
   double seconds() const { return static_cast<double>(now_.ns) / 1e9; }
   // Loses all reports of the flow from now on.

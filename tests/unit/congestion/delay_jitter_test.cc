@@ -22,8 +22,8 @@ TEST(DelayJitter, IsTheDeviationOfIndependentDelays) {
     sum += deviation_us(jitter);
   }
   // The median of 128 overlapping values has a standard error of 14 %, so the mean of 200 lines has
-  // 1 %. The tolerance is four of these, plus 2 % by which the upper of two middle values is too
-  // large.
+  // 14 % / sqrt(200) = 1 %. The tolerance is four such errors, plus 2 % by which the upper of two
+  // middle values is too large.
   EXPECT_NEAR(sum / 200, 1000, 40 + 20);
 }
 

@@ -148,7 +148,8 @@ TEST_F(UplinkBundleTest, WhatWasReorderedIsGivenBack) {
   EXPECT_EQ(samples_.at(1).newly_delivered_bytes, 4500u);
 }
 
-// Jitter on one link alone may be a queue at that link's peer.
+// Jitter on one link alone may be a queue at that link's peer, so the least jitter of all links
+// counts.
 TEST_F(UplinkBundleTest, JitterIsThatOfTheLeastLink) {
   bundle_.make_link(1, 64);
   const auto report = [&](std::size_t link, std::uint32_t number, Duration delay) {
@@ -401,8 +402,8 @@ TEST_F(UplinkBundleTest, SilenceAfterThreeQuestionsHalvesThePace) {
   EXPECT_EQ(bundle_.pace().bits_per_second, 120e6);
 }
 
-// After long silence the pace is a thousandth, so that four packets take 0.4 s. The bundle once
-// waited for that time even after the first answer.
+// After long silence the pace is a thousandth of what it was, so that four packets take 0.4 s. The
+// bundle once waited for that time even after the first answer.
 TEST_F(UplinkBundleTest, SilenceIsOverAtTheFirstAnswer) {
   for (int i = 0; i < 3; ++i) bundle_.on_asked(kStart, 0);
   Instant now = kStart;

@@ -98,9 +98,9 @@ TEST(Wan, CompetesWithNobodyBesideAShortQueue) {
   EXPECT_GT(wan.pace().bits_per_second, 1e9);
 }
 
-// The first losses look like an overflow of the queue at that time, which is only the sender's own
-// train. With a target of half that queue, every longer queue would count as a standing queue. The
-// pace ends at 3,900 Mb/s. Without a second judgement of the overflow it ends at 30 Mb/s.
+// A first burst of losses looks like an overflow of the queue, in which only the sender's own
+// train stands. If half of that became the target, every longer queue would count as a standing
+// one. The pace ends at 3,900 Mb/s. Without a second judgement of the overflow it ends at 30 Mb/s.
 TEST(Wan, ForgetsAnOverflowThatWasABurst) {
   constexpr Duration kTrain = std::chrono::microseconds(40);
   Wan wan;

@@ -79,7 +79,8 @@ struct SameCall<R1 (*)(A1...), R2 (*)(A2...)> {
 #define OURS(name, parameters) using name##_ours = Code(*) parameters;
 LEEWAY_CUDA_FUNCTIONS(OURS)
 #undef OURS
-// The newest signature that is not newer than kVersion, as cuGetProcAddress finds it.
+// Compares with the newest signature that is not newer than kVersion, which cuGetProcAddress would
+// find.
 #define SAME_CALL(name, version) \
   static_assert(SameCall<PFN_##name##_v##version, name##_ours>::value)
 SAME_CALL(cuInit, 2000);

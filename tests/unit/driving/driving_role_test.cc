@@ -21,7 +21,8 @@ class SilentTransport final : public DatagramTransport {
   TransportLimits limits_{1472, 65507, 64, 256, 1u << 20};
 };
 
-// An operation has begun, so the background thread, which this thread also plays, has the role.
+// An operation has begun, so the background thread has the role. The test's own thread plays the
+// background thread, too.
 class DrivingRoleTest : public ::testing::Test {
  protected:
   void SetUp() override { drive_in_background(); }

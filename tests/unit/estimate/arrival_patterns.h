@@ -95,11 +95,13 @@ struct Scaled {
 };
 
 // Returns one block in which a symmetric plan keeps the owner's contribution, and one in which the
-// plan drops it. The search ends only if the plan has arrivals, and losses in several blocks.
+// plan drops it. The plan must have arrivals, and losses in several blocks; otherwise no such
+// blocks exist and the search does not end.
 inline std::pair<std::uint32_t, std::uint32_t> virtual_loss_blocks(const ScalePlan& plan,
                                                                    std::size_t size, Rank owner) {
-  // The more contributions a block lacks, the lower the rate of drops. So these serve every
-  // pattern.
+  // The plan drops the owner's contribution less often in a block that lacks more others. So a
+  // block found with all packets keeps it in every pattern, and one found with no other packet
+  // drops it in every pattern.
   const auto first_with = [&](const std::vector<std::uint64_t>& mask, bool lost) {
     std::uint32_t block = 0;
     while ((Scaled(plan, mask, size, block).scales[owner] == 0.0f) != lost) ++block;
@@ -134,8 +136,8 @@ void for_each_arrival(const ScalePlan& plan, std::size_t size, double rate, Visi
   }
 }
 
-// Does the same as for_each_arrival() for symmetric_ratio, which drops the owner's contribution
-// like the others. The number for visit() includes the owner's contribution if that is kept.
+// Calls visit() as for_each_arrival() does, for symmetric_ratio, which may also drop the owner's
+// contribution. The number for visit() includes the owner's contribution if that is kept.
 template <typename Visit>
 void for_each_symmetric_arrival(const ScalePlan& plan, std::size_t size, double rate, Visit visit) {
   const auto [kept, lost] = testing::virtual_loss_blocks(plan, size, 0);

@@ -82,8 +82,8 @@ TEST(DriftMeterSample, SkipsValuesThatAreNoNumbers) {
 }
 
 TEST(DriftMeterStep, SplitsTheMeanSquareStepExactly) {
-  // One window of three steps has the mean m = 2 and the variance v = 1. So s^2 = 1 and u^2 = 4 -
-  // 1/3; together they make the mean square 14/3.
+  // One window of K = 3 steps has the mean m = 2 and the variance v = 1. So s^2 = v = 1 and u^2 =
+  // m^2 - v/K = 4 - 1/3; together they make the mean square 14/3.
   DriftMeter meter(1, 3);
   for (const float delta : {1.0f, 2.0f, 3.0f}) meter.add_step({&delta, 1});
   EXPECT_NEAR(meter.result().step_variance, 1.0, 1e-12);
@@ -139,9 +139,9 @@ TEST(DriftMeterStep, IsUnbiasedForShortWindows) {
     meter.add_step(delta);
   }
   const DriftMeasurement result = meter.result();
-  // There are windows x positions independent values. Var v = (mu4 - s^4 (K-3)/(K-1))/K with mu4 =
-  // 1/80. Var(m^2 - v/K) is at most Var m^2 + Var(v/K), where m is nearly normal: 4 u^2 s^2/K + 2
-  // s^4/K^2.
+  // There are windows x positions independent values. Var v = (mu4 - s^4 (K-3)/(K-1))/K, with the
+  // fourth central moment of a uniform number, mu4 = 1/80. Var(m^2 - v/K) is at most Var m^2 +
+  // Var(v/K), where m is nearly normal: 4 u^2 s^2/K + 2 s^4/K^2.
   constexpr double kValues = kWindows * 8.0;
   const double variance_of_v = (1.0 / 80 - kVariance * kVariance / 3) / kWindow;
   const double variance_of_u = 4 * kMean * kMean * kVariance / kWindow +

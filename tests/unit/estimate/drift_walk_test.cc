@@ -24,7 +24,6 @@ constexpr int kBatches = 100;
 constexpr int kBatchSteps = 3000;
 constexpr std::uint32_t kWindow = 16;
 
-// Means of one quantity over batches.
 class BatchMeans {
  public:
   void add(double batch_mean) { means_.push_back(batch_mean); }

@@ -114,7 +114,7 @@ TEST_P(NoiseTable, SymmetricRatioGivenAnyArrival) {
   EXPECT_NEAR(n * noise.mean(), GetParam().symmetric, kFiveDecimals);
   EXPECT_NEAR(noise.mass, 1.0 - std::pow(1.0 - rate(), n), 1e-9) << "the chance of a zero result";
   // In a report an empty block is a result of zero. Its mean square error is 1/N, since the
-  // loss-free mean has that variance.
+  // loss-free mean has that variance. The loss-free case adds another 1/N, and N times both is 2.
   EXPECT_NEAR(reported(Estimator::symmetric_ratio),
               GetParam().symmetric * noise.mass + 2.0 * (1.0 - noise.mass), kFiveDecimals);
 }

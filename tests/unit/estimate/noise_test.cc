@@ -75,7 +75,8 @@ void PrintTo(const Setting& setting, std::ostream* out) {
   if (setting.packets != 256) *out << "Packets" << setting.packets;
 }
 
-// Weights of four ranks. The owner's square is the mean square, for which the formulas are exact.
+// Weights of four ranks. The square of the owner's weight, 25, is the mean of all squares; the
+// formulas are exact only then.
 constexpr double kWeights[] = {5, 7, 1, 5};
 double weight_of(const Setting& setting, std::uint32_t rank) {
   return setting.weighted ? kWeights[rank] : 1.0;
@@ -282,8 +283,8 @@ TEST(EstimateNoiseOfOneRank, IsTheQuantisationAlone) {
 }
 
 TEST(EstimateNoiseByHand, FourRanksWithoutLoss) {
-  // With gradient 1 and dispersion 2, the mean square of contributions is 3, and that of their mean
-  // is 1.5. Quantisation adds 16 * 3/16, which makes 4.5.
+  // With a squared gradient of 1 and a dispersion of 2, the mean square of contributions is 1 + 2 =
+  // 3, and that of the mean of four is 1 + 2/4 = 1.5. Quantisation adds 16 * 3/16, which makes 4.5.
   const NoiseEstimate estimate = estimate_noise({.ranks = 4,
                                                  .result_mean_square = 4.5,
                                                  .contribution_mean_square = 3.0,

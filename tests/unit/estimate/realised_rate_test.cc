@@ -101,8 +101,8 @@ TEST(RealisedRate, AConstantIsSummedExactlyWheneverAnythingArrives) {
   }
 }
 
-// The link always loses two neighbours in a random sending order. Losses are dependent but
-// exchangeable, which is enough.
+// The link always loses two neighbours in a random sending order. Such losses are dependent but
+// exchangeable, which is enough for an unbiased result.
 TEST(RealisedRate, ABurstIsHarmlessWhenTheOrderIsRandom) {
   LinkResult result;
   std::array<unsigned, 4> order = {0, 1, 2, 3};

@@ -1,6 +1,6 @@
-// Compares statistics with the chain's exact moments. Standard errors take the chain's correlation
-// into account. Seeds are fixed, so a failure means changed code; sigmas say how unlikely the
-// outcome would have been.
+// Compares statistics of losses with the exact moments of Gilbert's chain. Standard errors take the
+// chain's correlation into account. Seeds are fixed, so a failure means changed code; sigmas say
+// how unlikely the outcome would have been.
 #include "impairment/gilbert_loss.h"
 
 #include <gtest/gtest.h>
@@ -161,8 +161,8 @@ TEST(GilbertLossLost, LinksPhasesRoundsAttemptsAndSeedsAreUnrelated) {
   std::vector<std::vector<bool>> chains;
   for (const FlowAddress& flow : others) chains.push_back(chain(0.5, 4.0, kPackets, flow));
   chains.push_back(chain(0.5, 4.0, kPackets, kFlow, kSeed + 1));
-  // Two independent chains agree half of the time. With hold = 1/2, agreements have a correlation
-  // of 1/4 per step.
+  // Two independent chains agree half of the time. At rate 1/2 with bursts of 4 a chain's
+  // correlation is 1/2 per step, so that of agreements is 1/4.
   const double sigma = std::sqrt(0.25 * (1.0 + 0.25) / (1.0 - 0.25) / kPackets);
   for (const std::vector<bool>& other : chains) {
     std::uint32_t equal = 0;
@@ -172,7 +172,8 @@ TEST(GilbertLossLost, LinksPhasesRoundsAttemptsAndSeedsAreUnrelated) {
 }
 
 TEST(GilbertLossLost, ABurstTooShortForItsRateMeansIndependentLosses) {
-  // Independent losses of one half come in bursts of two.
+  // Bursts of 1.5 are too short for this rate: independent losses of one half come in bursts of
+  // two.
   const std::vector<bool> lost = chain(0.5, 1.5, 200'000);
   const std::vector<std::uint32_t> bursts = runs(lost, true);
   EXPECT_NEAR(mean(bursts), 2.0, 3.0 * std::sqrt(2.0 / static_cast<double>(bursts.size())));

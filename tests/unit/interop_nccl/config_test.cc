@@ -59,7 +59,7 @@ TEST(NcclConfig, NothingIsReadBehindAnOlderStruct) {
   newest.blocking = 1;
   std::vector<std::byte> older(offsetof(leeway_nccl_config, traffic_class));
   newest.size = older.size();
-  // On the heap, so that the address sanitizer sees reads behind it.
+  // The struct is on the heap, so that the address sanitizer sees reads behind its end.
   std::memcpy(older.data(), &newest, older.size());
   const auto config =
       read_config(reinterpret_cast<const leeway_nccl_config*>(older.data()), kParent);

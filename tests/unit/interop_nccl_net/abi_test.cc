@@ -26,7 +26,8 @@ using ncclProfilerCallback_t = ncclResult_t (*)(void** handle, int type, void* p
 
 namespace {
 
-// NCCL reads properties from memory that the plugin wrote.
+// NCCL reads properties from memory that the plugin wrote, so each member must lie where NCCL
+// expects it.
 #define AT(version, member, place) \
   static_assert(offsetof(leeway_nccl_net_properties_##version, member) == place)
 AT(v6, name, 0);
@@ -296,7 +297,7 @@ SAME_CALL(v12, setNetAttr, set_attributes);
 
 #endif
 
-// The static assertions above are the other checks.
+// All other checks are the static assertions above.
 TEST(NcclNetAbi, HandlesHaveTheSizeOfAUniqueId) {
   EXPECT_EQ(sizeof(leeway_nccl_id), std::size_t{LEEWAY_NCCL_NET_HANDLE_BYTES});
 }

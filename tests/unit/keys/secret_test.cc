@@ -84,7 +84,7 @@ TEST(Secrets, RefuseAFileThatOthersMayReadOrWrite) {
   }
 }
 
-// Kubernetes' fsGroup makes such a file: root's, but readable by a group of the process.
+// Kubernetes' fsGroup makes a file that belongs to root and that a group of the process may read.
 TEST(Secrets, AreReadByAGroupOfTheProcessAndByNoOther) {
   const SecretFile file(line_of('7'), 0440);
   EXPECT_EQ(refusal_of(Secrets::read(file.path())), "taken");

@@ -139,7 +139,8 @@ TEST(TlsSession, RefusesAnotherSecret) {
   }
 }
 
-// The first message shows the identity to all, so knowing it proves nothing.
+// The first message shows everyone the identity that names a secret, so knowing the identity proves
+// nothing.
 TEST(TlsSession, RefusesWhoKnowsTheIdentityAlone) {
   Pair honest("1", "1");
   Bytes hello = honest.client.take_output();

@@ -53,7 +53,7 @@ TEST(ArenaFile, ARankCannotWriteThePartsOfOthers) {
   int ends[2] = {};
   ASSERT_EQ(::pipe(ends), 0);
   ASSERT_EQ(::write(ends[1], "ab", 2), 2);
-  // read() fails with EFAULT where this process may not write.
+  // read() into memory that this process may not write fails with EFAULT.
   EXPECT_EQ(::read(ends[0], const_cast<Line*>(&arena.line(0)), 1), -1);
   EXPECT_EQ(errno, EFAULT);
   EXPECT_EQ(::read(ends[0], &arena.own_line(), 1), 1);

@@ -46,7 +46,8 @@ TEST_F(InOrder, ManyMayBeLost) {
   EXPECT_EQ(come(200), (Left{1, bits(0, 64)}));
 }
 
-// The pass starts with the last 20 packets of the first chunk, so only these may be reported.
+// The pass starts at packet 44. Of the first chunk only packets 44 to 63 have left, so only these
+// may be reported.
 TEST_F(InOrder, OfTheFirstChunkNoMoreIsToldThanHasLeft) {
   watch_.on_packet(now_, {50}, {6});
   watch_.on_packet(now_, {64}, {20});

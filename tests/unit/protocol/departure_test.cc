@@ -130,8 +130,8 @@ TEST_F(Parting, APeerThatGaveThisRankUpIsToldOnce) {
   EXPECT_EQ(departure_.take_copies(2, false, 1), 1);
 }
 
-// A peer that was never heard may be alive and have had nothing to say. So it must be told several
-// times, in case a good-bye is lost.
+// A peer that was never heard may be alive and have had nothing to say. So the good-bye to it must
+// be repeated several times, in case some are lost.
 TEST_F(Parting, APeerThatWasNeverHeardIsToldAsOftenButNotForSeconds) {
   Instant at = departure_.owe(kStart, 2, rtt_, Departure::Awaited::perhaps);
   int tries = 0;

@@ -55,8 +55,8 @@ TEST(EndpointBackOff, CopiesOfAnEndAreOneTry) {
   EXPECT_EQ(copies, (std::vector{3, 3, 3, 3, 3})) << "the peer may be late";
 }
 
-// A burst takes a number of datagrams, here 40 requests or reports. With one datagram in each try
-// and one try a second, it would last 36 s (requests) or 33 s (reports).
+// A burst of losses ends after a number of datagrams, here 40 requests or reports. With one
+// datagram in each try and one try a second, it would last 36 s (requests) or 33 s (reports).
 TEST(EndpointBackOff, ABurstDoesNotLastForAsManySecondsAsItHasDatagrams) {
   for (const auto type : {wire::PacketType::repair, wire::PacketType::report}) {
     EngineGroup group(GroupOptions{.size = 2, .delay = 10ms});

@@ -157,8 +157,8 @@ TEST(EndpointCopies, NoneLeaveWhereNothingIsLost) {
   EXPECT_EQ(group.engine(0).endpoint().counters().data_sent, 2u);
 }
 
-// Four packets to each of 17 ranks are more than 64, so copies would take longer than a repair
-// request.
+// Four packets to each of 17 ranks are 68. Copies of more than 64 would take longer than a repair
+// request, so none are made.
 TEST(EndpointCopies, NoneLeaveToManyRanks) {
   constexpr int kRanks = 18;
   LossyGroup ranks(kRanks);

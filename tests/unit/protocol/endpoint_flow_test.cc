@@ -235,7 +235,7 @@ TEST(EndpointLate, WhatComesAfterSettlingIsCountedAndNotUsed) {
     held = testing::copy_of(datagram);
     return false;
   };
-  // Rank 2 is late, so the operation is still open when the late packet comes.
+  // Rank 2 calls late, so the operation is still open when the packet that was held arrives.
   FloatAllReduce call(3, 20000, bounded(0.5, 10s));
   call.submit(group, 0);
   call.submit(group, 1);

@@ -115,7 +115,7 @@ TEST_F(EndpointLeaving, WhoGetsNoAnswerWaitsUntilAllIsQuiet) {
   EXPECT_GE(group_->now() - start, 8 * endpoint(1).state().slowest_timeout());
 }
 
-// Rank 2 has not opened the call that rank 1 has ended, so it may still lack something.
+// Rank 2 has not opened the call that rank 1 has ended, so rank 2 may still lack something.
 TEST_F(EndpointLeaving, APeerThatIsBehindIsNotContent) {
   make_and_reduce(3);
   run_until([] { return false; }, 50ms);
@@ -156,8 +156,8 @@ TEST_F(EndpointLeaving, AGoodbyeIsRepeatedUntilItIsAnswered) {
   EXPECT_GT(lost, 20);
 }
 
-// After its good-bye a rank sends only good-byes. The number in an answer shows which datagram was
-// heard.
+// After its good-bye a rank sends only good-byes. The number in a report shows which datagram was
+// heard. A report about an earlier datagram must not count as an answer to the good-bye.
 TEST_F(EndpointLeaving, AnAnswerToSomethingElseIsNoAnswerToTheGoodbye) {
   make_and_reduce(2);
   int lost = 0;
@@ -206,8 +206,8 @@ TEST_F(EndpointLeaving, ASmallCallThatFindsNobodyEndsWithoutBeingBusy) {
   }
 }
 
-// Peers that were never heard may have had nothing to say. So the rank tells them several times,
-// but not for seconds.
+// Peers that were never heard may be alive and have had nothing to say. So the leaving rank repeats
+// its good-bye to them several times, but not for seconds.
 TEST_F(EndpointLeaving, ThoseWhoWereNeverThereAreNotWaitedForLong) {
   make(3);
   group_->freeze(1);

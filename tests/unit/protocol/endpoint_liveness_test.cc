@@ -133,8 +133,8 @@ TEST_F(Liveness, OneWhoComesBackIsToldAndAllItsCallsSayWhy) {
   EXPECT_EQ(endpoint(kVictim).counters().peers_given_up, 0u);
 }
 
-// To the stopped rank, its pause looks like the only round trip that it knows. Waits that were
-// multiples of the pause once took minutes.
+// The stopped rank takes its pause for a round trip. Waits that were multiples of the pause once
+// took minutes.
 TEST_F(Liveness, OneWhoWasGivenUpLeavesAtOnce) {
   kill(kVictim);
   FloatAllReduce call(kRanks, 5000, exact(no_deadline));

@@ -112,7 +112,7 @@ TEST_F(Intruder, FieldsOutsideTheirRangeAreRefusedBeforeTheyAreUsed) {
   expect_unharmed();
 }
 
-// A peer's numbers may advance only so far at once (WIRE 2.6).
+// A peer's numbers may be ahead of this rank's by limits::kRoundsAheadMax at most (WIRE 2.6).
 TEST_F(Intruder, NumbersThatJumpAreRefusedAndNothingOfThemIsBelieved) {
   const auto& peer = group_.engine(0).endpoint().link(1);
   wire::DataHeader header = plausible();
@@ -356,7 +356,7 @@ TEST(EndpointProbes, AFloodIsAnsweredEightTimesARoundTripAndOnceBehindIt) {
     pair.pass(round_trip / 16);  // ten round trips in all
   }
   EXPECT_GE(answers, 10u);
-  // Besides probes, every quarter of the window makes a report.
+  // Besides the answers to probes, every 16 datagrams, a quarter of the window, make a report.
   EXPECT_LE(answers, 10u * limits::kProbeAnswersPerRoundTrip + kFlood / 16 + 2);
   const std::uint64_t before = answers;
   Bytes probe(wire::kPrefixBytes);

@@ -210,8 +210,8 @@ TEST(EndpointRequired, WhatMustComeDoesHoweverLooseTheBound) {
   }
 }
 
-// Rank 0 has sent ENDs, more and more rarely, before rank 1 opened the operation. Then one must
-// come soon.
+// Rank 0 repeats its END more and more rarely until rank 1 opens the operation. After that, an END
+// must come soon.
 TEST(EndpointEnd, IsRepeatedSoonForAPeerThatOpensLate) {
   EngineGroup group(GroupOptions{.size = 2, .delay = 1ms});
   bool opened = false;

@@ -102,8 +102,8 @@ TEST_F(EndpointTags, AnyOrderDoesAndSoDoesLoss) {
   }
 }
 
-// The messages that have a turn on one side are not posted on the other side: only what the two
-// ranks tell each other of the others lets these go.
+// On each side, the messages that have a turn are not posted on the other side. The messages that
+// match can go only because the two ranks also tell each other of messages without a turn.
 TEST_F(EndpointTags, ThoseWithATurnNeedNotBeThoseThatMatch) {
   for (const double loss : {0.0, 0.2}) {
     lose(loss);

@@ -8,7 +8,8 @@
 namespace leeway::protocol {
 namespace {
 
-// Returns the dispersion of a Gilbert chain's losses, reported 16 at a time.
+// Returns the dispersion (variance over mean) of a Gilbert chain's losses, with a report for every
+// 16 datagrams.
 double dispersion_of(double loss, double burst, int datagrams, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> uniform;

@@ -169,7 +169,7 @@ TEST_F(PathSizeTest, ThroughARelayLengthsAreLessWhatItAdds) {
   EXPECT_EQ(size_.bytes(), 1440u);
 }
 
-// A path with such a short limit needs no search, but its datagrams must still fit the relay.
+// A path limited to 1,168 bytes needs no search, but its datagrams must still fit the relay.
 TEST_F(PathSizeTest, ThroughARelayAShortInterfaceCarriesLess) {
   make({.most = 1168, .around = 32});
   size_.begin(now_);

@@ -110,10 +110,11 @@ TEST(PathPace, SaysHowManyLeaveInARoundTrip) {
   path.take_sequence(at_time(0));
   ASSERT_TRUE(path.on_report(at_time(10'000), {.largest_sequence = 1, .received = 1}));
   ASSERT_EQ(path.rtt.smoothed(), 10ms);
-  // 40 datagrams leave in 4 ms and then none, so a round trip of 10 ms holds 100.
+  // 40 datagrams leave in 4 ms and then none. At this rate 100 would leave in a round trip of 10
+  // ms.
   for (int i = 0; i < 40; ++i) path.take_sequence(at_time(20'000 + 100 * i));
   EXPECT_NEAR(path.sent_in_round_trip(at_time(24'000)), 100.0, 1e-9);
-  // 40 more leave in one train, so the 80 may be scaled up by four at most.
+  // 40 more leave at once, in one train. The 80 are then scaled up to a round trip by 4 at most.
   for (int i = 0; i < 40; ++i) path.take_sequence(at_time(24'000));
   EXPECT_LE(path.sent_in_round_trip(at_time(24'000)), 4.0 * 80);
   // 400 datagrams leave in 40 ms, and none of them is reported yet.
@@ -161,7 +162,8 @@ TEST(PathReport, LossesAreForgottenAlikeWhateverTheWindow) {
   EXPECT_NEAR(path.delivered_fraction(), 0.8, 0.01);
 }
 
-// Records of sent datagrams are kept for all datagrams in flight.
+// The sending times of all datagrams in flight are kept, so a report may give the round trip of an
+// early one.
 TEST(PathReport, RoundTripsAreThoseOfDatagramsLongAgo) {
   Path path = path_of(20'000);
   for (int i = 0; i < 15'000; ++i) path.take_sequence(at_time(i));

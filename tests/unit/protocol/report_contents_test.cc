@@ -85,7 +85,8 @@ TEST_F(Contents, AReceiveThatFindsNoRoomCountsAsNotPosted) {  // WIRE 3.4
   EXPECT_EQ(said.point_opened_below, 11u);
 }
 
-// WIRE 3.4. Collectives may wait for each of these messages.
+// Collectives may wait for messages of each kind, so a report must have room for one entry of each
+// (WIRE 3.4).
 TEST_F(Contents, ThereIsRoomForEachKindOfMessageBesideCollectivesAndFailures) {
   for (const int open : {0, 5, limits::kOpenCollectivesMax}) {
     SCOPED_TRACE(std::to_string(open) + " collectives are open");

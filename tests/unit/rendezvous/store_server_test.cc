@@ -347,8 +347,8 @@ TEST_F(StoreServerTest, ClosesTheConnectionWithTheMostRequestsWhereThereAreTooMa
   EXPECT_EQ(heard(2), (Heard{"found:ours", "found:ours"}));
 }
 
-// One key may have this many waiting gets, all of one member. When each get was searched for among
-// all, ending them took 12 s.
+// A quarter of a million gets may wait for one key, all of one member. When each get was searched
+// for among all, ending them took 12 s.
 TEST_F(StoreServerTest, ForgetsAQuarterOfAMillionWaitingGetsAtOnce) {
   const auto count = static_cast<std::uint32_t>(limits_.requests_max);
   const StoreServer::Id connections = limits_.all_requests_max / limits_.requests_max;

@@ -253,8 +253,8 @@ TEST_F(TwoMeetings, KeysOfEachOneThatWasHeardAreChanged) {
   EXPECT_EQ((*ends_)[0].at(1)->sending_phase(), 1u);
   EXPECT_EQ((*ends_)[1].at(0)->sending_phase(), 1u);
   EXPECT_EQ((*ends_)[0].counters().phases, 1u);
-  // Process 1 now opens a datagram of the least meeting. So that meeting's keys seal from now on,
-  // after they have changed.
+  // Process 1 now opens a datagram of the least of the three meetings. So the keys of that meeting
+  // seal from now on, after they have changed.
   EXPECT_TRUE(opens(1, std::move(by_first)));
   EXPECT_TRUE(pass(1));
   change_keys();

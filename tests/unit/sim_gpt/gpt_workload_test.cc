@@ -123,7 +123,7 @@ TEST_F(GptWorkloadTest, EveryRankScoresWithItsOwnReplica) {
   const double windows = count(0) + count(1) + count(2);
   const double share = count(2) / windows;
   const double after = value_of("workload.perplexity");
-  // Initial logits are also near zero, so the ranks' parts differ little.
+  // The initial logits of the other ranks are near zero, too, so the ranks' parts differ little.
   EXPECT_NEAR(std::log(after), (1 - share) * std::log(before) + share * std::log(vocabulary), 0.02);
   EXPECT_NE(after, before);
 }

@@ -18,8 +18,8 @@
 namespace leeway::sim {
 namespace {
 
-// kSigmas is 4.6: with 40 runs, Student's t for a two-sided 4 sigma. That is one false alarm in
-// 16,000 figures. Seeds are fixed, so results do not change.
+// Tolerances are kSigmas = 4.6 standard errors: with 40 runs, Student's t for a two-sided 4 sigma.
+// That is one false alarm in 16,000 figures. Seeds are fixed, so results do not change.
 constexpr std::uint64_t kForgotten = 1000;  // packets until the start no longer matters
 
 // Runs 10^7 packets in all if LEEWAY_SLOW_TESTS is set.

@@ -22,7 +22,6 @@ class Replicas {
     return sum / static_cast<double>(values_.size());
   }
 
-  // Standard error of the mean.
   double standard_error() const {
     const double center = mean();
     double squares = 0;

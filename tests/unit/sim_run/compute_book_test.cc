@@ -52,7 +52,8 @@ TEST_F(ComputeBookTest, CountsRoundsWithAThreshold) {
   EXPECT_EQ(value_of(measures, "compute.step_ms.p50"), 45);
   EXPECT_EQ(value_of(measures, "compute.step_ms.max"), 46);
   EXPECT_EQ(value_of(measures, "compute.threshold_ms"), 30);
-  // Without the threshold, round 1 would take 61 - 35 ms longer and round 2 39 - 36 ms.
+  // Rank 1 begins 1 ms late. Without the threshold, the slower rank would compute until 61 ms and
+  // not 35 in round 1, and until 39 ms and not 36 in round 2.
   EXPECT_NEAR(value_of(measures, "compute.speedup"), 0.75 * (91 + 26 + 3) / 91, 1e-12);
   EXPECT_NEAR(value_of(measures, "compute.overhead_ms"), 10, 1e-12);
 }

@@ -32,7 +32,8 @@ TEST(RunCompute, ARankWithNothingCompletedContributesNothing) {
                     12));
   EXPECT_LT(measure(record, "error.nmse"), 1e-9);
   EXPECT_EQ(measure(record, "failed_calls"), 0);
-  // There are 12 rounds with 96 micro-batches each. Rank 3 completes some only in the first four.
+  // There are 12 rounds with 96 micro-batches each. Each rank completes 4 in a round, but rank 3
+  // none after the first four rounds.
   const double kept = (8 * 4 * 4 + 7 * 4 * 8) / (96.0 * 12);
   EXPECT_NEAR(measure(record, "compute.drop_rate"), 1 - kept, 1e-9);
 }

@@ -158,7 +158,7 @@ TEST(Run, ContributionsThatAreNotFiniteAreLeftOut) {
   expect_passed(record, "i5");
 }
 
-// Returns the first of these congestion controls, or all of them in `tools/test --all`.
+// Returns the first of the congestion controls `all`, or all of them in `tools/test --all`.
 std::vector<std::string> controls(std::vector<std::string> all) {
   if (!testing::kTakesAll) all.resize(1);
   return all;

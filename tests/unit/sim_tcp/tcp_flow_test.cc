@@ -55,7 +55,7 @@ TEST(TcpFlow, LoneLossIsRepairedInOneRoundTrip) {
   lose_first_copies(path, {3});
   path.add(known_rtt()).send({0}, 10 * kSegment);
   ASSERT_TRUE(path.run_until_delivered(0, 10 * kSegment, kSecond));
-  // The segment takes 5 ms there, its loss 5 ms back, and the repair 5 ms.
+  // The segment takes 5 ms to the receiver, the news of its loss 5 ms back, and the repair 5 ms.
   EXPECT_EQ(path.now().ns, 15 * kMs);
   EXPECT_EQ(path.flow(0).sender().counters().repeated, 1u);
   EXPECT_EQ(path.flow(0).sender().counters().reductions, 1u);

@@ -198,7 +198,7 @@ TEST(LinkRules, EqualLinksShareTheirProperties) {
       topology_of("ranks: 50 link { rate_mbps: 10 } link { from: '7' rate_mbps: 5 }");
   EXPECT_EQ(&properties_of(topology, "0>1"), &properties_of(topology, "3>2"));
   EXPECT_NE(&properties_of(topology, "7>1"), &properties_of(topology, "3>2"));
-  // One of these belongs to links without any settings.
+  // One of the three is for links without any settings.
   EXPECT_EQ(topology.properties_count(), 3u);
 }
 

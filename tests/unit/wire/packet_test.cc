@@ -338,8 +338,9 @@ TEST(PacketReport, TellsOfItsHostOnlyWhereThatDropped) {  // WIRE 3.16
   EXPECT_EQ(out.host_drops, 0u);
 }
 
-// The report has the maximum number of entries. At most limits::kOpenCollectivesMax of them can be
-// collectives, so a report with marks and host drops still fits.
+// Both reports have the maximum number of entries. The first has only collectives and no marks. The
+// second has marks and host drops, and limits::kOpenCollectivesMax collectives, more than which
+// cannot be open.
 TEST(PacketReport, FitsTheSmallestDatagramWhenFull) {
   Report full = report(limits::kOpenRoundsMax);
   for (OpenRound& entry : full.open) entry.point_to_point = false;

@@ -11,14 +11,14 @@ using impairment::Fate;
 using impairment::PacketAddress;
 using impairment::read_address;
 
-// One call takes at most this many datagrams from the inner transport.
+// One call of receive() takes at most this many datagrams at a time from the inner transport.
 constexpr std::size_t kArrivalsMax = 256;
 
 // receive() takes at most this many batches in which all datagrams are lost, and then returns.
 constexpr int kLostBatchesMax = 4;
 
-// Returns the bytes that Leeway's checksums cover. Only they may be damaged, because nobody would
-// notice damage elsewhere.
+// Returns the bytes that Leeway's checksums cover. Injected damage hits only these, because no
+// receiver would notice damage elsewhere.
 MutableByteSpan summed_part(MutableByteSpan bytes, const PacketAddress& address) {
   return address.payload_summed ? bytes : bytes.first(wire::kDataHeaderBytes);
 }
@@ -53,7 +53,7 @@ std::size_t FaultTransport::receive(std::span<Received> out) {
   release_delayed(now, output);
   hand_out_ready(output, 0);
   // Bytes that the inner transport lent stay valid only until its next receive(). So the loop ends
-  // once it has handed out a datagram.
+  // as soon as a batch has handed out a datagram.
   for (int batch = 0; batch < kLostBatchesMax && output.room() > 0 && take_in(now, output) > 0;
        ++batch) {
     if (output.filled > 0) break;
@@ -144,8 +144,8 @@ void FaultTransport::on_arrival(Instant now, Received datagram, Output& output) 
   if (fate.duplicate) duplicate(datagram);
 }
 
-// Call this for each datagram that is handed out. It overtakes all datagrams in overtaken_, and
-// makes those ready that have been overtaken often enough.
+// Call this for each datagram that is handed out, which thereby overtakes all datagrams in
+// overtaken_. Those that have now been overtaken often enough become ready.
 void FaultTransport::on_overtaken() {
   std::erase_if(overtaken_, [&](HeldIndex index) {
     if (--pool_[index].fate.reorder > 0) return false;

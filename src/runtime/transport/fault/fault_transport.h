@@ -2,8 +2,8 @@
 //
 // The plan is asked about each arriving datagram by its packet address. The datagram is then lost,
 // corrupted in place, delayed, held back behind later ones or handed out twice. A datagram that
-// does not decode has no such address and passes untouched, and so do all that this rank sends. No
-// datagram is held for ever: one that is never overtaken leaves after kReorderHold.
+// does not decode has no such address and passes untouched. So do all datagrams that this rank
+// sends. No datagram is held for ever: one that is never overtaken leaves after kReorderHold.
 #pragma once
 
 #include <functional>
@@ -96,7 +96,8 @@ class FaultTransport final : public DatagramTransport {
 
   std::vector<Received> arrivals_;
   HeldPool pool_;
-  // In order of arrival. This is also the order of due times, because the delay is constant
+  // Delayed datagrams in order of arrival. This is also the order in which they fall due, because
+  // the delay is constant
   HeldQueue delayed_;
   std::vector<HeldIndex> overtaken_;  // each waits until fate.reorder more are handed out
   HeldQueue ready_;                   // to be handed out next

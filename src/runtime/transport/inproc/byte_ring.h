@@ -46,7 +46,8 @@ class ByteRing {
   Header header_at(std::uint64_t position) const;
 
   std::vector<std::byte> memory_;
-  // Bytes that were ever written, read and released. place() turns such a number into an offset.
+  // Numbers of bytes that were ever written, read and released. place() turns such a number into an
+  // offset in the memory.
   std::uint64_t write_ = 0;
   std::uint64_t read_ = 0;
   std::uint64_t released_ = 0;

@@ -19,7 +19,8 @@ namespace {
 constexpr std::size_t kLentMax = 64;
 
 // Returns the bytes for the queue and for kLentMax lent datagrams, so that lending does not shrink
-// the queue. One more record makes up for the padding where records start over at the front.
+// the queue. One more record makes up for the memory that stays unused at the end, where a record
+// does not fit and starts at the front.
 std::size_t ring_bytes(const InprocOptions& options) {
   const std::size_t datagrams =
       std::max<std::size_t>(options.receive_buffer_bytes / options.datagram_bytes, 1);

@@ -18,7 +18,7 @@ struct Bell {
   static constexpr std::size_t kBytes = 16;
 
   Kind kind = Kind::ring;
-  // the nonce that the bell's sender puts into its ring, or 0 before it has a ring
+  // The nonce that the bell's sender has put into its ring, or 0 while the sender has no ring
   std::uint64_t nonce = 0;
 
   std::array<std::byte, kBytes> encode() const {

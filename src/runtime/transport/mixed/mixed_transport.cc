@@ -8,9 +8,10 @@
 namespace leeway::transport {
 namespace {
 
-// If all peers are near, the wide transport brings only bells, unless it has multicast. Bells
-// matter only to sleepers. receive() then polls the wide transport at every kWideEvery-th call,
-// because a poll is a system call and costs as much as a short message through memory.
+// If all peers are near, the wide transport brings only bells, unless it has multicast. A process
+// that calls receive() is awake and needs no bell to wake it. So receive() polls the wide transport
+// only at every kWideEvery-th call, because a poll is a system call and costs as much as a short
+// message through memory.
 constexpr std::uint32_t kWideEvery = 64;
 
 }  // namespace
@@ -111,8 +112,8 @@ std::size_t MixedTransport::send(std::span<const Train> trains) {
   return taken;
 }
 
-// One call may ask both transports: what a transport lends stays valid until the next call of the
-// same transport. The order alternates, so that neither starves the other.
+// One call may take datagrams from both transports, because what a transport lends stays valid
+// until its own next receive(). The order alternates, so that neither transport starves the other.
 std::size_t MixedTransport::receive(std::span<Received> out) {
   std::size_t filled = 0;
   const bool wide = is_wide_due();
@@ -164,7 +165,7 @@ void MixedTransport::on_bell(Rank from, const Bell& bell) {
   if (bell.nonce == 0) return;  // the peer is looking for the segment
   peer.proof.on_bell(bell.nonce);
   if (attach(from)) return echo(from);
-  // The peer has the segment, but this process cannot map it
+  // The peer's bell shows that it has mapped the segment, but this process cannot map it
   refuse(from, nullptr);
   ring(from, {Bell::Kind::refusal, 0});
 }

@@ -2,8 +2,8 @@
 // they share it, else a wide transport (UDP, sealed where there is a secret).
 //
 // All trains to a peer go by one way at a time. That way changes at most twice: from wide to memory
-// when the pair has proved its rings (ring_proof.h), and back when the peer breaks a ring. Nothing
-// waits for a proof; datagrams go by the wide way until then.
+// when the pair has proved its rings (ring_proof.h), and back when the peer breaks a ring. No
+// datagram waits for a proof: until the proof, datagrams go by the wide way.
 //
 // Every process sleeps in the wide transport. A process that puts a record into a sleeper's ring
 // sends a bell: one short datagram, which wakes the sleeper at its socket. The wide transport must
@@ -42,7 +42,8 @@ class MixedTransport final : public DatagramTransport {
   // Adds a peer on another host, which has only the wide way. Call meet() once for each peer, and
   // between other calls.
   void meet(Rank rank);
-  // Adds a peer that may be on this host. Begins its proof, which goes on in receive() and wait().
+  // Adds a peer that may be on this host. Begins the proof that the pair shares memory, which goes
+  // on in receive() and wait().
   void meet(Rank rank, const Pair& pair, std::uint64_t nonce);
   bool knows(Rank peer) const { return peer < peers_.size() && peers_[peer] != nullptr; }
 

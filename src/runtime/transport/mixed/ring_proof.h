@@ -10,8 +10,8 @@
 //
 // An echo answers a bell, so it proves two things: the memory is shared, and UDP wakes the peer.
 // Over sealed UDP a bell also proves that the writer of the ring is the member whose key sealed the
-// bell. Each side decides only how it sends itself, and reads the peer's ring even before a proof.
-// So the two sides need not agree, and a late proof does no harm.
+// bell. Each side decides only by which way it sends, and reads the peer's ring even before a
+// proof. So the two sides need not agree on the way, and a late proof does no harm.
 //
 // This class is sans-IO: its caller passes the time and rings the bells.
 #pragma once
@@ -60,7 +60,8 @@ class RingProof {
   // this process.
   bool gave() const { return echoed_.has_value(); }
 
-  // Returns true if a bell is due now, and takes it as rung. After kPatience refuses the proof.
+  // Returns true if a bell is due now; the caller must then ring it. After kPatience counts the
+  // proof as refused.
   bool poll_bell(Instant now);
   Instant next_wake() const;
 

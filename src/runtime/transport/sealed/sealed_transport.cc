@@ -9,8 +9,9 @@
 namespace leeway::transport {
 namespace {
 
-// Returns the limits for the core. They are smaller, because sealing makes datagrams and trains
-// longer. The core need not compute checksums of bytes that the seal authenticates.
+// Returns the limits for the core. They are smaller than the inner transport's, because sealing
+// makes datagrams and trains longer. `intact` spares the core the checksums of bytes that the seal
+// authenticates.
 TransportLimits sealed_limits(TransportLimits limits) {
   limits.datagram_bytes_max -= seal::kOverheadBytes;
   limits.train_datagrams_max = std::min(limits.train_datagrams_max, kTrainDatagramsMax);
@@ -21,7 +22,8 @@ TransportLimits sealed_limits(TransportLimits limits) {
   return limits;
 }
 
-// Returns the length of a train after it is sealed for the receiver and again for the relay.
+// Returns the length of a train after each datagram is sealed for the receiver and again for the
+// relay.
 std::size_t relayed_bytes(const Train& train) {
   return seal::Associations::sealed_bytes(train) + datagrams_of(train) * seal::kRelayOverheadBytes;
 }
@@ -84,7 +86,8 @@ std::size_t SealedTransport::slots_of(const Train& train, Rank relay) {
 MutableByteSpan SealedTransport::room_for(std::size_t bytes) {
   SealedTrain& out = trains_[slot_of(sealed_)];
   if (out.memory.size() < bytes) {
-    // Happens once for each slot, because no train is longer than kTrainBytesMax
+    // The memory grows only once for each slot, because it then has kTrainBytesMax, and no train is
+    // longer
     if (!out.memory.empty()) inner_->forget_memory(out.memory);
     out.memory.resize(std::max(bytes, kTrainBytesMax));
     (void)inner_->register_memory(out.memory);  // if refused, it copies
@@ -146,8 +149,8 @@ void SealedTransport::prepare_onward(Rank to, Rank relay, ByteSpan sealed,
   commit(relay, segment_bytes + seal::kRelayOverheadBytes);
 }
 
-// Prepares messages about keys, as far as there is room. They go the same way as trains to the
-// peer.
+// Prepares messages about keys, as far as there is room. A message to a peer takes the same way as
+// trains to it: straight, or through a relay.
 void SealedTransport::prepare_messages(Instant now) {
   while (seals_.has_messages()) {
     if (sealed_ - released_ == kSlots) flush();
@@ -166,8 +169,8 @@ void SealedTransport::prepare_messages(Instant now) {
   }
 }
 
-// Sends the prepared trains. The slots are a ring, and one inner send() takes neighbouring slots,
-// so trains that go on at the front of the ring need a second call.
+// Sends the prepared trains. Their slots are a ring, and one inner send() takes neighbouring slots.
+// So trains that lie at the end and at the front of the ring need two calls.
 void SealedTransport::flush() {
   while (taken_ < sealed_) {
     const std::size_t first = slot_of(taken_);
@@ -254,8 +257,8 @@ bool SealedTransport::open_relayed(Instant now, Received& datagram, const seal::
   return true;
 }
 
-// Sends the peer the rate at which this process forwards for it, if share_for() returns one. It
-// does so only after some of the peer's datagrams were refused.
+// Sends the peer the rate at which this process forwards for it, if share_for() returns one.
+// share_for() does so only after some of the peer's datagrams were refused.
 void SealedTransport::send_share(Instant now, Rank to) {
   const auto share = forwarding_.share_for(now, to);
   if (!share) return;

@@ -1,8 +1,8 @@
 // Seals datagrams that leave by any transport, and opens those that arrive (src/security/seal).
 //
 // Sealing copies slices into trains of this class, so the caller's memory is never borrowed. The
-// inner transport may read these trains for a while. If it has no room for one, that train stays
-// here, counts as taken, and goes out with the next call.
+// inner transport may read these trains for a while. If the inner transport has no room for a
+// sealed train, that train stays here, counts as taken, and goes out with the next call.
 //
 // meet() adds peers one by one. Trains to a peer that was not met are lost and counted, and
 // datagrams from it are refused. There is no multicast.
@@ -10,10 +10,10 @@
 // Keys change by messages between the sealing layers of two peers (seal/association.h), which leave
 // in receive() and wait().
 //
-// If the inner transport has addresses, a peer is known by its tag alone, and may move to another
-// address (seal/roaming.h). Challenges and keep-alives leave in receive() and wait(). A peer that
-// cannot be reached directly is reached through a relay, and this process is a relay for others
-// (seal/forwarding.h).
+// If the inner transport has network addresses, a peer is recognised by the tag in its datagrams
+// alone, and may move to another address (seal/roaming.h). Challenges and keep-alives leave in
+// receive() and wait(). A peer that cannot be reached directly is reached through a relay, and this
+// process is a relay for others (seal/forwarding.h).
 #pragma once
 
 #include <array>
@@ -60,7 +60,7 @@ class SealedTransport final : public DatagramTransport {
   TransportCounters counters() const override;
   const Status& status() const override { return inner_->status(); }
 
-  // Says whether operations are open. While they are, peers get keep-alives more often.
+  // Sets whether operations are open. While some are open, peers get keep-alives more often.
   void set_busy(bool busy) {
     if (where_ != nullptr) roaming_.set_busy(clock_(), busy);
   }
@@ -127,7 +127,7 @@ class SealedTransport final : public DatagramTransport {
   seal::Forwarding forwarding_;
   seal::RelayShares shares_;
   std::uint64_t forwarded_ = 0;  // bytes that take_forwarded() has returned
-  // A train sealed for its receiver, but not yet for its relay
+  // The train that was sealed last for its receiver, but not yet for its relay
   std::vector<std::byte> inner_bytes_;
   std::vector<std::byte> forwarding_bytes_;
   std::vector<seal::Roaming::Move> moves_;

@@ -1,6 +1,6 @@
 // Two processes may share memory only if they run as the same user on the same boot of one kernel.
-// Containers of a host have one kernel, but perhaps different files. So whether two processes do
-// share memory is found by a trial (transport/mixed/ring_proof.h).
+// Containers of a host have one kernel, but perhaps different file systems. So only a trial shows
+// whether two processes do share memory (transport/mixed/ring_proof.h).
 #pragma once
 
 #include <array>

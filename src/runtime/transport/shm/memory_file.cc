@@ -35,7 +35,7 @@ Status failed(StatusCode code, const std::string& folder, const char* what, int 
 // Reserves the file's pages. Tries again if a signal interrupts the call, because nothing was
 // reserved then.
 int reserve(int handle, std::size_t bytes) {
-  // Beyond this limit the kernel would end the process by SIGXFSZ.
+  // If a file grew beyond this limit, the kernel would end the process by SIGXFSZ.
   rlimit limit{};
   if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur) return EFBIG;
   int error = 0;
@@ -77,9 +77,9 @@ class Named {
   std::map<std::string, int> handles_;
 };
 
-// Makes a new file and locks it, which shows that its maker lives. If another process's
-// remove_stale() locks the file first and removes it, makes it anew. Returns -1 on failure, with
-// errno.
+// Makes a new file and locks it; the lock shows that the file's maker lives. If another process's
+// remove_stale() locks the file first and removes it, makes the file anew. Returns -1 on failure,
+// with errno.
 int make_locked(const std::string& path) {
   while (true) {
     const int handle =

@@ -1,5 +1,5 @@
 // A file in memory that processes of one user map. Only its owner may use it (mode 0600). All its
-// pages are reserved at creation. So a full file system is an error there, and never a SIGBUS
+// pages are reserved at creation. So a full file system is an error of create(), and never a SIGBUS
 // later.
 #pragma once
 

@@ -59,8 +59,8 @@ bool RingWriter::has_room(std::size_t bytes) {
 
 void RingWriter::look_at_reader() {
   const std::uint64_t said = memory_.head->released.load(std::memory_order_acquire);
-  // A correct reader never moves its position back, or beyond the records that it was shown. So
-  // here the ring is broken.
+  // A correct reader never moves its position back, or beyond the records that it was shown. This
+  // reader did, so the ring is broken.
   if (said - released_ > shown_ - released_) {
     broken_ = true;
     return;
@@ -69,8 +69,8 @@ void RingWriter::look_at_reader() {
 }
 
 // The writer first shows records, then asks reader_sleep(). A reader first says that it sleeps,
-// then looks for records. With fences between these steps at least one side sees what the other
-// did.
+// then looks for records. Each side has a fence between its two steps. So the writer sees that the
+// reader sleeps, or the reader sees the records.
 void RingWriter::publish() {
   if (shown_ == written_) return;
   memory_.head->written.store(written_, std::memory_order_release);
@@ -163,7 +163,8 @@ std::size_t RingReader::cut(Rank from, std::span<Received> out, std::byte* copie
   return filled;
 }
 
-// Does not give back a train while read() has handed out only some of its datagrams.
+// Gives back the records that were read. A train of which read() has handed out only some datagrams
+// is not given back yet.
 bool RingReader::release() {
   const std::uint64_t done = train_ == nullptr ? read_ : read_ - record_bytes(train_bytes_);
   if (broken_ || done == released_) return false;

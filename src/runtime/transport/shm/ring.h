@@ -41,7 +41,8 @@ struct RingMemory {
   std::size_t bytes = 0;  // always a power of two
 };
 
-// Kind of a record. The numbers are far apart, so that a stray write does not make another kind.
+// Kind of a record. The numbers differ in many bits, so that a stray write does not turn one kind
+// into another.
 enum class RecordKind : std::uint32_t {
   train = 0x6E617274,      // datagrams
   challenge = 0x6C616863,  // a nonce of the writer
@@ -63,7 +64,8 @@ constexpr std::size_t record_bytes(std::size_t bytes) {
   return (sizeof(RecordHead) + bytes + kRecordGrain - 1) / kRecordGrain * kRecordGrain;
 }
 
-// Least size of a ring. The longest train fits twice, so writer and reader need not take turns.
+// Least size of a ring. It holds two trains of the greatest length, so the writer can write one
+// while the reader reads the other.
 inline constexpr std::size_t kRingBytesMin = std::size_t{128} * 1024;
 static_assert(2 * record_bytes(kTrainBytesMax) <= kRingBytesMin);
 inline constexpr std::size_t kRingBytesMax = std::size_t{1} << 30;
@@ -82,7 +84,7 @@ class RingWriter {
   void publish();
 
   // Returns the number of the reader's current sleep, or 0 while the reader is awake. Each sleep
-  // has another number.
+  // has its own number, so that the caller wakes the reader once for each.
   std::uint32_t reader_sleep() const;
   // Returns true if the reader has not given back all records that it was shown.
   bool unread();

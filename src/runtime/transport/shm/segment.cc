@@ -13,7 +13,7 @@
 namespace leeway::transport {
 namespace {
 
-// Bytes for the heads of both rings, which lie in front of their data.
+// Bytes for the heads of both rings. The heads lie in front of the rings' data.
 constexpr std::size_t kHeadsBytes = 4096;
 static_assert(2 * sizeof(RingHead) <= kHeadsBytes);
 

@@ -9,7 +9,8 @@
 namespace leeway::transport {
 namespace {
 
-// One receive() lends at most this many datagrams, and has memory to copy as many short ones.
+// One receive() hands out at most this many datagrams. It has memory to copy as many, if all are
+// short.
 constexpr std::size_t kLentMax = 64;
 
 // Longest sleep of wait(). It is short, because no peer can wake this process.
@@ -111,7 +112,8 @@ bool ShmTransport::is_stalled(Peer& peer) {
   return now - peer.stalled_since >= kStall;
 }
 
-// Shows the reader the records that were put. Orders a bell for each sleep of the reader.
+// Shows the reader the records that were put. If the reader sleeps, has a bell rung for it, once
+// for each of its sleeps.
 void ShmTransport::show(Peer& peer) {
   peer.writer.publish();
   const std::uint32_t sleep = peer.writer.reader_sleep();
@@ -123,7 +125,8 @@ void ShmTransport::show(Peer& peer) {
   call(peer);
 }
 
-// Orders another bell for sleeping peers that have not read: the first bell may be lost.
+// Has another bell rung for peers that still sleep and have not read, because the first bell may be
+// lost.
 void ShmTransport::ring_again(Instant now) {
   ring_again_ = Instant::infinite_future();
   for (Peer* const peer : peers_) {
@@ -207,8 +210,9 @@ bool ShmTransport::begin_sleep() {
   return may;
 }
 
-// Returns false if send() should be tried again with the train that it had no room for. There is
-// room now, or the reader stalled and the train will be dropped. Further calls return true.
+// Returns false if send() should be tried again with the train that it had no room for: there is
+// room now, or the reader stalled and the train will be dropped. Returns true if no train waits,
+// and so also after it has returned false.
 bool ShmTransport::may_wait_for_room(Peer& peer, Instant now) {
   if (peer.blocked_bytes == 0) return true;
   if (now - peer.stalled_since < kStall && peer.writer.begin_waiting(peer.blocked_bytes))

@@ -62,8 +62,8 @@ class ShmTransport final : public DatagramTransport {
   std::optional<std::uint64_t> take_challenge(Rank from);
   std::optional<std::uint64_t> take_echo(Rank from);
 
-  // Returns a peer that must be rung: it sleeps although records wait for it, or it waits for room
-  // and this process has given some back.
+  // Returns a peer to which a bell must be sent, or nullopt. Such a peer sleeps although records
+  // wait for it, or waits for room while this process has given some back.
   std::optional<Rank> poll_bell();
   // Returns false if this process must not sleep, because something has come or send() has room
   // again. Otherwise end_sleep() must follow, at next_wake() at the latest.
@@ -99,7 +99,8 @@ class ShmTransport final : public DatagramTransport {
     // The position at which the reader stands while its ring is full, and since when
     std::uint64_t stalled_at = 0;
     Instant stalled_since = Instant::infinite_future();
-    // Numbers of the peer's sleep and wait for which it was rung last, and when to ring again
+    // Numbers of the peer's latest sleep and latest wait for room for which a bell was rung, and
+    // when to ring again
     std::uint32_t rung_sleep = 0;
     std::uint32_t rung_wait = 0;
     Instant ring_again = Instant::infinite_future();

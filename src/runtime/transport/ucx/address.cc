@@ -58,8 +58,8 @@ Result<ByteSpan> unwrap_ucx_address(ByteSpan wrapped, Rank rank, std::size_t byt
 }
 
 std::uint64_t ucx_group_digest(std::span<const std::vector<std::byte>> by_rank) {
-  // The digest is two checksums over the addresses, in opposite orders. Each address of a worker
-  // holds 64 random bits, so another group has another digest.
+  // The digest is two checksums over the addresses, in opposite orders. UCX puts 64 random bits
+  // into each worker's address, so another group has another digest.
   std::uint32_t forward = 0;
   std::uint32_t backward = 0;
   for (std::size_t i = 0; i < by_rank.size(); ++i) {

@@ -18,7 +18,8 @@ std::vector<std::byte> wrap_ucx_address(ByteSpan worker_address);
 // or of another version of UCX.
 Result<ByteSpan> unwrap_ucx_address(ByteSpan wrapped, Rank rank, std::size_t bytes_max);
 
-// Returns a digest that is the same for all ranks with the same addresses, and for no others.
+// Returns a digest of all ranks' addresses. It is the same on all ranks of a group, and differs
+// between groups.
 std::uint64_t ucx_group_digest(std::span<const std::vector<std::byte>> by_rank);
 
 }  // namespace leeway::transport

@@ -16,8 +16,9 @@ namespace leeway::transport {
 namespace {
 
 // Removes libucs's handlers of these signals. libucs installs them when it is loaded, before
-// main(), to print a backtrace. But a program that links Leeway may have a debugger, sanitizer or
-// crash reporter. This runs after libucs's own constructor, because this library depends on libucs.
+// main(), to print a backtrace. But a program that links Leeway may have handlers of its own: those
+// of a sanitizer or crash reporter. This runs after libucs's own constructor, because this library
+// depends on libucs.
 [[gnu::constructor]] void restore_signal_handlers() {
   if (ucx_variable_set("HANDLE_ERRORS") || ucx_variable_set("ERROR_SIGNALS")) return;
   for (const int signal : {SIGILL, SIGSEGV, SIGBUS, SIGFPE}) ucs_debug_disable_signal(signal);

@@ -1,6 +1,6 @@
-// Limits UCX's effects on the whole process, since Leeway is only a library in it. UCX's messages
-// go into our error texts. Its signal handlers are removed. Its settings are ours, unless the
-// user's environment (UCX_*) says otherwise.
+// Limits UCX's effects on the whole process, because that process is a user's program. UCX's
+// messages go into our error texts. Its signal handlers are removed. Its settings are ours, unless
+// the user's environment (UCX_*) says otherwise.
 #pragma once
 
 #include <ucp/api/ucp.h>

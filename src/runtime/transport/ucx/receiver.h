@@ -43,8 +43,9 @@ class UcxReceiver {
     std::uint32_t bytes;
     Rank from;
   };
-  // Limit on the messages held. progress() does nothing while half as many are held. The other half
-  // is for messages that arrive while a send lets UCX work, at most a few dozen each time.
+  // Limit on the messages held. progress() does nothing while half as many (kHeldEnough) are held.
+  // The other half is for messages that arrive while send() lets UCX work, at most a few dozen each
+  // time.
   static constexpr std::size_t kHeldMax = 4096;
   static constexpr std::size_t kHeldEnough = kHeldMax / 2;
 

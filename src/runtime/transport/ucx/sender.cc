@@ -47,8 +47,8 @@ Status UcxSender::connect(ucp_worker_h worker, std::span<const ByteSpan> address
     params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLER |
                         UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
     params.address = reinterpret_cast<const ucp_address_t*>(addresses[rank].data());
-    // UCX's own handling of dead peers would rule out shared memory, so it is off. kSlotsPerPeer
-    // limits what a dead peer costs, and the protocol's deadline finds the peer.
+    // UCX's own handling of dead peers is off, because UCX would then not use shared memory.
+    // kSlotsPerPeer limits what a dead peer costs, and the protocol's deadline finds the peer.
     params.err_mode = UCP_ERR_HANDLING_MODE_NONE;
     params.err_handler = {on_failure, nullptr};
     ucp_ep_h endpoint = nullptr;
@@ -138,8 +138,8 @@ void UcxSender::free_slot(Slot& slot) {
   free_ = &slot;
 }
 
-// Does nothing. But without a handler some devices end the process. UCX refuses later datagrams to
-// the failed endpoint, so they count as lost.
+// Does nothing, but must exist: without a handler some of UCX's transports end the process. UCX
+// refuses later datagrams to the failed endpoint, so these count as lost.
 void UcxSender::on_failure(void*, ucp_ep_h, ucs_status_t) {}
 
 // UCX asks for a datagram's bytes once, when the device has room for them.

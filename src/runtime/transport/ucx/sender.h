@@ -1,8 +1,9 @@
 // Sends trains: each datagram is an eager active message, which UCX gathers into its device's
 // memory.
 //
-// If the device is full, UCX gathers later. The datagram is then copied aside, so trains are never
-// borrowed. Otherwise a peer that stopped taking messages would keep the caller's memory for ever.
+// If the device is full, UCX gathers the datagram later. The datagram is then copied aside, so
+// trains are never borrowed. Without the copy a peer that stopped taking messages would keep the
+// caller's memory for ever.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -54,8 +55,9 @@ class UcxSender {
     Slot* next_free = nullptr;
     Rank to = kNoRank;
   };
-  // Limits on the datagrams that wait, for all peers and for one peer. Credits allow one window in
-  // flight to a peer. So a peer with more waiting here has stopped, and further datagrams are lost.
+  // Limits on the datagrams that wait, for all peers and for one peer. Credits allow only one
+  // window of datagrams in flight to a peer. So a peer for which kSlotsPerPeer wait here has
+  // stopped, and further datagrams to it are lost.
   static constexpr std::size_t kSlots = 1024;
   static constexpr std::size_t kSlotsPerPeer = 256;
   // Datagrams of at most this size are sent from a copy in one piece, because UCX then sends them

@@ -14,10 +14,10 @@
 namespace leeway::transport {
 namespace {
 
-// All senders together may have this many bytes in flight to a rank. Nothing is dropped unless the
-// rank stops. This is half of what a rank's queue of 64 messages in shared memory holds. An
-// all-reduce of 16 MiB between 8 ranks takes 39.2 ms with half a MiB here, 33.5 ms with one, 35.7
-// ms with two (4 ranks: 14.4, 14.0, 13.9).
+// All senders together may have this many bytes in flight to a rank, so nothing is dropped unless
+// the rank stops. This is half of what a rank's queue of 64 messages of 32 KiB in shared memory
+// holds. An all-reduce of 16 MiB between 8 ranks takes 39.2 ms with half a MiB here, 33.5 ms with
+// one, 35.7 ms with two (4 ranks: 14.4, 14.0, 13.9).
 constexpr std::size_t kReceiveBytes = 1u << 20;
 
 // Pause before asking UCX again when it has nothing to do and cannot sleep.
@@ -97,7 +97,8 @@ void UcxTransport::wait(Duration timeout) {
   if (armed == UCS_OK) {
     waiter_.wait(std::min(timeout, kSleepMax), /*also_writable=*/false);
   } else if (!receiver_.progress()) {
-    // Sends wait for room at a peer. Shared memory does not announce room, so look again soon.
+    // UCX cannot sleep while sends wait for room at a peer. Shared memory does not announce room,
+    // so look again soon.
     std::this_thread::sleep_for(std::min(timeout, kNap));
   }
 }

@@ -22,8 +22,8 @@ namespace leeway::transport {
 namespace {
 
 constexpr UcxSetting kSettings[] = {
-    // Caches of registered memory hook into malloc() and munmap() of the whole process. They are
-    // not needed, because all messages are eager and go through UCX's own buffers.
+    // Caches of registered memory hook into malloc() and munmap() of the whole process. The caches
+    // are off and not needed, because all messages are eager and go through UCX's own buffers.
     {"RCACHE_ENABLE", "n"},
     {"REG_METHODS", "direct"},
     {"IB_REG_METHODS", "direct"},

@@ -102,8 +102,8 @@ ReceiveDrops::~ReceiveDrops() {
 }
 
 // Reads the table of all sockets only after this socket dropped something. The kernel frees the
-// memory of read datagrams late, up to a quarter of the buffer. So if all datagrams together took
-// less than half of the buffer, the buffer was never full.
+// memory of read datagrams late, and so may charge up to a quarter of the buffer too much. So if
+// the datagrams read and waiting take less than half of the buffer, it was never full.
 ReceiveDrops::Counted ReceiveDrops::count(std::uint64_t backlog) {
   const MemoryInfo info = memory_info_of(socket_);
   // The kernel's counter has 32 bits and wraps.

@@ -2,8 +2,8 @@
 // datagrams are dropped before they take room in the receive buffer and before they wake this
 // process.
 //
-// The kernel counts what its filter drops together with datagrams that found the buffer full.
-// ReceiveDrops tells the two apart.
+// The kernel has one counter for datagrams that the filter drops and for those that find the buffer
+// full. ReceiveDrops tells the two apart.
 #pragma once
 
 #include <cstdint>

@@ -90,8 +90,8 @@ void PeerTable::insert(Rank peer, const UdpAddress& address) {
   slot = {key, peer};
 }
 
-// Fills the whole table anew, so that the old address does not stay in it. This takes long, but
-// moves are rare.
+// Clears the table and enters all addresses anew, so that the peer's old addresses do not stay in
+// it. This takes long, but moves are rare.
 void PeerTable::move(Rank peer, const UdpAddress& address) {
   addresses_[peer] = address;
   std::fill(slots_.begin(), slots_.end(), Slot{});

@@ -23,7 +23,7 @@ constexpr int kRefusedBatchesMax = 4;
 
 // The kernel accounts at most kMemoryOfMessage + kMemoryPerByte times the bytes for a message: its
 // bytes, and a page for each datagram. Datagrams of a coalesced message have at least 512 bytes, so
-// their pages take at most 8 times the bytes.
+// their pages of 4,096 bytes take at most 8 times the bytes.
 constexpr std::uint64_t kMemoryOfMessage = 4096;
 constexpr std::uint64_t kMemoryPerByte = 9;
 
@@ -89,8 +89,8 @@ UdpReceiver::UdpReceiver(int socket, bool coalescing, std::size_t datagram_bytes
 std::size_t UdpReceiver::receive(std::span<Received> out) {
   if (out.empty()) return 0;
   std::size_t filled = hand_out(out);
-  // Lent datagrams must survive until the next call, so buffers are refilled only while this call
-  // has lent none.
+  // Lent datagrams must stay valid until the next call. So the buffers are refilled only as long as
+  // this call has lent none.
   for (int batch = 0; filled == 0 && batch < kRefusedBatchesMax && refill(); ++batch)
     filled = hand_out(out);
   return filled;

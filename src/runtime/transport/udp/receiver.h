@@ -47,9 +47,9 @@ class UdpReceiver {
   // Returns true if the arena has datagrams that the last receive() had no room for.
   bool pending() const { return current_ < arrived_; }
 
-  // Returns an upper bound on the kernel memory that the socket's queue has taken since the last
-  // call. It is a sum over the batches that were read one after another without finding the queue
-  // empty.
+  // Returns an upper bound on the kernel memory that the socket's queue has taken at any time since
+  // the last call. It is the greatest sum over batches that were read in a row without finding the
+  // queue empty.
   std::uint64_t take_backlog();
 
  private:

@@ -88,9 +88,10 @@ std::size_t UdpSender::send_segmented(std::span<const Train> trains) {
   return static_cast<std::size_t>(sent);
 }
 
-// A device or a route that cannot segment refuses a train only when it is sent, with the same error
-// as for datagrams that are too long. So the datagrams of the train are sent one by one. If they go
-// out, the route cannot segment. From then on trains to this peer alone go datagram by datagram.
+// A device or route that cannot segment refuses a train only when the train is sent, with the same
+// error as if its datagrams were too long. So the datagrams are now sent one by one. If all go out,
+// they were not too long, and the route cannot segment. From then on trains to this peer alone go
+// datagram by datagram.
 std::size_t UdpSender::send_refused(const Train& train) {
   const std::uint64_t sent_before = counters_.datagrams_sent;
   const std::uint64_t errors_before = counters_.send_errors;

@@ -48,7 +48,7 @@ void forbid_fragments(int socket, bool v6) {
 }
 
 // Reads the marks that queues on the way have set. Other ranks' datagrams may be marked even if
-// this socket does not allow marks on its own.
+// this socket does not allow marks on the datagrams that it sends.
 void read_marks(int socket, bool v6) {
   set_option(socket, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVTCLASS : IP_RECVTOS, 1);
 }
@@ -93,9 +93,9 @@ void allow_marks(asio::ip::udp::socket& socket, bool v6) {
 }
 
 std::size_t payload_capacity(std::size_t account_bytes, std::size_t datagram_bytes) {
-  // The kernel charges a datagram that arrives alone for its descriptor and its buffer. The buffer
-  // has 384 bytes of bookkeeping around the datagram, and is rounded up to a power of two. Some
-  // drivers give a page to each frame, so a page is the least.
+  // For a datagram that arrives alone the kernel charges a descriptor and a buffer. The buffer
+  // holds the datagram and 384 bytes of bookkeeping, and its size is rounded up to a power of two.
+  // Some drivers give a page to each frame, so the charge assumes a page at least.
   constexpr std::size_t kAround = 320 + 64;
   constexpr std::size_t kDescriptor = 256;
   constexpr std::size_t kPage = 4096;

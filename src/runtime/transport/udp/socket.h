@@ -29,8 +29,8 @@ struct UdpSocketGrant {
 };
 
 // Opens, binds and configures the socket. It is non-blocking, never fragments, and has large
-// buffers (beyond net.core.rmem_max if the process may do that, else up to it). Only a failed open
-// or bind is an error.
+// buffers. They exceed net.core.rmem_max (and wmem_max) if the process may do that, else they reach
+// it. Only a failed open or bind is an error.
 Result<UdpSocketGrant> open_udp_socket(asio::ip::udp::socket& socket,
                                        const UdpSocketRequest& request);
 

@@ -85,8 +85,8 @@ class UdpTransport final : public DatagramTransport, public Whereabouts {
 
   std::string_view name() const override { return "udp"; }
   const TransportLimits& limits() const override { return limits_; }
-  // Loopback peers have other limits: their datagrams stay in the host's memory, so they never
-  // arrive damaged.
+  // Peers at loopback addresses have other limits: datagrams between them stay in the host's
+  // memory, so they never arrive damaged.
   const TransportLimits& limits_to(Rank peer) const override;
   std::size_t send(std::span<const Train> trains) override { return sender_.send(trains); }
   std::size_t receive(std::span<Received> out) override;

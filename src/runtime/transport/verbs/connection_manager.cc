@@ -20,8 +20,9 @@ sockaddr* raw(asio::ip::udp::endpoint& endpoint) {
 }
 
 // Lets the kernel remove a device without hot unplug. The kernel waits until all contexts of the
-// device are closed, and librdmacm keeps one open until the process ends. So this puts /dev/null in
-// place of the context's descriptors, which librdmacm can still close later.
+// device are closed, and librdmacm keeps one open until the process ends. So this function replaces
+// the context's open descriptors by /dev/null. The kernel can then finish, and librdmacm can still
+// close the descriptors later.
 void let_go_of(ibv_context* context) {
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   if (nothing < 0) return;

@@ -12,8 +12,8 @@
 namespace leeway::transport {
 namespace {
 
-// Limit on the datagrams in the send queue: 2 MiB at 4,096 bytes each. A repair request should not
-// have to wait behind more.
+// Limit on the datagrams in the send queue: 2 MiB at 4,096 bytes each. A repair request waits
+// behind all of them, so there should not be more.
 constexpr std::size_t kSendEntries = 512;
 constexpr std::size_t kReceiveEntriesMin = 256;
 // A datagram has two pieces (header and payload). Two more are for callers that gather from more
@@ -22,7 +22,7 @@ constexpr std::size_t kPieces = 4;
 // Inline sizes for reports, probes and short datagrams. They are tried in turn, since a driver may
 // refuse a size.
 constexpr std::size_t kInlineSteps[] = {256, 128, 64, 0};
-// The same as the kernel's default for IP datagrams.
+// Hop limit of RoCE's IP headers, the same as the kernel's default for IP datagrams.
 constexpr std::uint8_t kHopLimit = 64;
 
 void make_nonblocking(int handle) {

@@ -1,5 +1,6 @@
-// Owners of the objects of libibverbs and librdmacm. They do not report failures to release an
-// object: if a device is gone, its objects cannot be released, and disappear with its context.
+// Owners of the objects of libibverbs and librdmacm. They do not report that an object could not be
+// released. That happens if its device is gone, and the object then disappears with the device's
+// context.
 #pragma once
 
 #include <infiniband/verbs.h>

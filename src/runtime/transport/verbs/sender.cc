@@ -120,7 +120,8 @@ void VerbsSender::post(std::uint64_t first, std::span<const Train> trains) {
   ibv_send_wr* refused = nullptr;
   ++counters_.send_calls;
   if (ibv_post_send(queue_pair_, &request_of(first), &refused) != 0) {
-    // The queue has room, so the device or the queue pair must be gone.
+    // The queue has room for these requests, so a refusal means that the device or the queue pair
+    // is gone.
     failure_ = "it takes no datagrams";
     drop(trains);
     return;
@@ -146,9 +147,8 @@ bool VerbsSender::collect() {
   return completed_ > before;
 }
 
-// Counts the oldest trains as settled, up to the first train that the device still reads. Trains
-// that are not settled have requests in the queue, so the ring of trains needs no more entries than
-// the queue.
+// Counts the oldest trains as settled, up to the first train that the device still reads. A train
+// that is not settled has requests in the queue, so trains_ needs no more entries than the queue.
 void VerbsSender::settle() {
   while (trains_settled_ < trains_posted_) {
     const TrainEnd& oldest = trains_[trains_settled_ % trains_.size()];

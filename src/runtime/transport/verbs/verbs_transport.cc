@@ -132,7 +132,8 @@ Status VerbsTransport::register_memory(ByteSpan memory) {
 }
 
 void VerbsTransport::forget_memory(ByteSpan memory) {
-  // A caller may give up on borrowed trains, so the device first gets time to read their memory.
+  // The caller may have given up waiting for trains that are still borrowed from this memory, so
+  // the device first gets time to read it.
   if (sender_->borrowed() > 0) sender_->drain(kFarewell);
   regions_.drop(memory);
 }
