@@ -19,10 +19,10 @@ namespace {
 
 constexpr std::uint16_t kFirstPort = 5000;
 constexpr std::size_t kSeenMax = 256;
-// A call that is open this long after the tampering ended breaks a rule. The time is several times
-// the longest silence that a peer is allowed.
+// A call that is still open this long after the tampering ended is judged as never ending. The time
+// is several times the longest silence that a peer is allowed.
 constexpr Duration kPatience = 60s;
-// Time within which a process must have heard from all members of its group.
+// A process that has not heard from all members of its group within this time leaves the group.
 constexpr Duration kProofTime = 10s;
 constexpr std::uint64_t kEventsMax = 2'000'000;
 

@@ -13,7 +13,8 @@
 namespace leeway::sim::adversary {
 
 struct SealBook {
-  // Record of the use of one key with its nonce vector. Each direction, lane and phase has its own.
+  // Record of the use of one key with its nonce vector. Each direction, lane and phase (period of
+  // keys) has a key and a nonce vector of its own.
   struct Use {
     std::uint64_t sealed = 0;  // the largest number that was sealed
     std::set<std::uint64_t> opened;

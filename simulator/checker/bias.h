@@ -2,7 +2,8 @@
 //
 // A sample is the mean error of one packet's elements in one result. The samples' mean must lie
 // within kBiasSigmas standard errors of zero, once there are kBiasSamplesLeast of them. kBiasSigmas
-// is five, because in ten thousand seeds an error of four would occur by chance.
+// is five, because in ten thousand seeds a mean that is four standard errors off would occur by
+// chance.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The checkers' own record of every call and of the packets that the network handed to each rank.
-// It never reads the engine's record, so the two can be compared.
+// The checkers never read the engine's record, so the two records can be compared.
 #pragma once
 
 #include <array>
@@ -49,7 +49,8 @@ struct FlowLedger {
   std::vector<std::uint32_t> parities;  // number of different parities, by code
 
   std::uint32_t missing() const { return packets - distinct; }
-  // Notes that the flow's first pass ended in this batch. Returns false if it had ended before.
+  // Notes that the flow's first pass ended in this batch (datagrams that the engine reads
+  // together). Returns false if it had ended before.
   bool note_end(std::uint64_t batch) {
     if (ended) return false;
     ended = true;
@@ -67,10 +68,11 @@ struct FlowLedger {
 };
 
 // A packet that came before its receiver had opened the call. The engine reads such packets sorted
-// by sender and place. After a place was freed and taken again, this is not the order of arrival.
+// by sender and by place in the early buffer. After a place was freed and taken again, this is not
+// the order of arrival.
 struct EarlyPacket {
   Rank from = 0;
-  std::uint32_t place = 0;  // its place among the packets of its sender
+  std::uint32_t place = 0;  // its place among the early packets of its sender
   wire::DataHeader header;
 };
 

@@ -103,8 +103,8 @@ schedule::PacketGrid CallPlan::cut(std::size_t elements, const codec::Format& fo
   return {elements, static_cast<std::uint32_t>(per_packet), sizeof(float)};
 }
 
-// A flow's position keys random draws. It follows from the lengths of blocks, wherever the blocks
-// lie in the buffer.
+// A flow's position is part of the key of random draws. It follows from the lengths of the blocks
+// before, wherever these blocks lie in the buffer.
 FlowPlan CallPlan::uneven_reduce_to(Rank owner) const {
   FlowPlan plan;
   for (Rank before = 0; before < owner; ++before) {

@@ -1,6 +1,6 @@
 // What a collective must do: the elements that each rank sends to each, and the packets that carry
-// them. It is derived only from the call, with the library's arithmetic of shards, packets and
-// formats, not from its engine.
+// them. The plan is derived only from the call, with the library's arithmetic of shards, packets
+// and formats, not from the library's engine.
 #pragma once
 
 #include <cstdint>

@@ -110,8 +110,8 @@ Checkers::State::State(const scenario::Scenario& scenario, std::uint64_t seed,
   checks[i12].rule_out("a single run cannot tell; same_trace() compares two");
   checks[i14].rule_out("the core does not encrypt yet");
   checks[i9].rule_out("the run was not told of an end of its faults");
-  // If few ranks own packets, they take turns. So after a rank's address changed, a peer may send
-  // nothing to it until the rank owns packets again.
+  // If only few ranks own packets of a call, the ranks take turns as owners. So after a rank's
+  // address changed, a peer may send nothing to that rank until it owns packets again.
   recovery_rounds = scenario.address_change_size() > 0
                         ? std::max(kRecoveryRounds, std::uint32_t{scenario.ranks()})
                         : kRecoveryRounds;
@@ -270,7 +270,8 @@ void Checkers::on_reduced(std::uint32_t round, std::uint32_t, std::span<const do
                           std::span<const float> result) {
   State& state = *state_;
   if (!state.checks[i10].on()) return;
-  // All ranks of an all_reduce hold the same result, so only the first one is checked.
+  // All ranks of an all_reduce hold the same result, so only that of the first rank that returns is
+  // checked.
   if (state.all_reduce && std::exchange(state.reduced_round, round) == round) return;
   state.bias.on_reduced(reference, result);
 }

@@ -66,7 +66,8 @@ bool Checkers::State::looks_at_credit(const Packet& packet) const {
   return is_first() && (!has_lanes || packet.word == 0);
 }
 
-// A damaged datagram does not show its flow, so this pair's missing packets cannot be counted.
+// A damaged datagram does not show its flow, so missing packets from `from` to `to` can no longer
+// be counted.
 void Checkers::State::on_damaged(std::uint32_t from, std::uint32_t to) {
   const auto sender = rank_of(from);
   const auto receiver = rank_of(to);
@@ -117,8 +118,9 @@ void Checkers::State::on_data(Instant now, Rank rank, Rank from, const wire::Dat
   check_payload(now, rank, from, *arrival.call, header, payload);
 }
 
-// Returns true if the sender may hold the owner's result in place of its contribution. The owner
-// has then settled this packet and ignores it, which I5 checks.
+// Returns true if the sender, whose call works in place, may hold the owner's result where its
+// contribution was. The owner has then settled this packet and ignores what the sender still sends,
+// which I5 checks.
 bool Checkers::State::is_overwritten(Rank owner, Rank from, const CallLedger& call,
                                      PacketIndex index) const {
   if (!call.ranks[from].in_place || !call.plan.spreads()) return false;

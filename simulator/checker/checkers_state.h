@@ -107,7 +107,8 @@ struct Checkers::State final : PacketObserver {
   Bias bias;
   CoverageCheck coverage{checks[i21]};
   bool all_reduce = false;
-  // Datagrams may be left over in endpoints that hold them back, or in sockets of paused ranks.
+  // True if datagrams may be left at the run's end in endpoints that hold them back, or in sockets
+  // of paused ranks.
   bool keeps_datagrams = false;
   std::uint32_t reduced_round = UINT32_MAX;  // the last round of which I10 took a result
   std::uint32_t fault_free_round = UINT32_MAX;

@@ -132,8 +132,8 @@ Duration Departures::timeout(Rank rank, Rank peer) const {
 }
 
 // Returns true if the peer had left so long before `limit` that the rank knows it, or must know it.
-// A peer that never heard the rank may have left before the rank opened the communicator. Its last
-// packets may be in flight for a time-out after the call was opened.
+// A peer that never heard the rank may have left before the rank opened the communicator. The
+// peer's last packets may be in flight for a time-out after the call was opened.
 bool Departures::left_early(Instant opened, Instant limit, Rank rank, Rank peer) const {
   const RankState& state = ranks_[peer];
   const Instant heard = ranks_[rank].heard_at[peer];

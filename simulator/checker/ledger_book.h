@@ -1,11 +1,11 @@
 // Keeps the ledgers of all calls that are not over, and assigns each packet that arrives to its
 // call.
 //
-// It follows the protocol's rules about which packets count. A packet counts once, if it comes
-// after its receiver opened the call and before the call returned. Before the opening, at most
-// limits::kEarlySlotsPerPeer packets of a sender wait. The book does not model timing, on which it
-// may depend whether a packet is late: a flow ended and fell quiet, a deadline came, or every
-// sender passed the chunk. Such a packet is noted as one that the engine may call late.
+// The book follows the protocol's rules about which packets count. A packet counts once, if it
+// comes after its receiver opened the call and before the call returned. Before the opening, at
+// most limits::kEarlySlotsPerPeer packets of a sender wait. Whether a packet is late may depend on
+// timing, which the book does not model: a flow ended and fell quiet, a deadline came, or every
+// sender passed the chunk. A packet in such a case is noted as one that the engine may call late.
 #pragma once
 
 #include <deque>
@@ -63,7 +63,7 @@ class LedgerBook {
                   ByteSpan payload);
   void on_end(Instant now, Rank rank, Rank from, const wire::End& end);
   // Notes what a peer's report says about its calls. A report lists the sender's open calls, so the
-  // sender has left every unlisted call below opened_below.
+  // sender has left every unlisted call below the report's opened_below.
   void on_report(Instant now, Rank rank, Rank from, const wire::Report& report);
   void on_goodbye(Instant now, Rank rank, Rank from);
   void on_lost(Rank from, Rank to, const wire::DataHeader& header);

@@ -256,7 +256,8 @@ void LedgerBook::on_end(Instant now, Rank rank, Rank from, const wire::End& end)
 
 void LedgerBook::on_report(Instant now, Rank rank, Rank from, const wire::Report& report) {
   for (const wire::OpenRound& entry : report.entries()) {
-    // The failure of a lossy call that a deadline ended is reported again, so it is not noted here.
+    // The failure of a lossy call that a deadline ended is not noted here, because the peer reports
+    // it again once the call is open at this rank.
     const bool again = entry.tag.delivery != Delivery::Kind::exact &&
                        entry.failure == StatusCode::kDeadlineExceeded;
     if (entry.failed() && !entry.point_to_point && !again && entry.round >= ranks_[rank].opened)

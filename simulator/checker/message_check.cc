@@ -107,8 +107,8 @@ void MessageCheck::check_exchange(Instant now, Rank rank, const Call& call,
   if (done == all) check_own(now, rank, call);
 }
 
-// Checks a rank's messages to itself. They are copied when the exchange begins, so they must be
-// right even if it fails.
+// Checks a rank's messages to itself. Such messages are copied when the exchange begins, so they
+// must be right even if the exchange fails.
 void MessageCheck::check_own(Instant now, Rank rank, const Call& call) {
   std::map<std::uint32_t, std::vector<const OperationSpec*>> sent;  // by tag
   std::map<std::uint32_t, std::size_t> received;

@@ -18,7 +18,7 @@ constexpr std::size_t kOpenMax = 6;
 // Largest difference that rounding can explain, relative to the largest number of the packet.
 constexpr float kFar = 1e-3f;
 
-// Stands for a rate that the checker can no longer know.
+// Stands for a delivery rate that the checker can no longer know.
 constexpr double kUntold = std::numeric_limits<double>::quiet_NaN();
 
 void add_native(std::span<const float> values, float scale, bool first, std::span<float> sum) {
@@ -65,8 +65,8 @@ void ReductionReference::take_senders(const CallLedger& call, Rank rank,
   }
 }
 
-// Returns the weight that the flow's packets state. All of them may be late for the engine. If it
-// used some nevertheless, the weight is the one that such a packet stated.
+// Returns the weight that the flow's packets state. All of these packets may be late for the
+// engine. If the engine used some nevertheless, the weight is the one that such a packet stated.
 float ReductionReference::weight_of(const FlowLedger& flow, Rank from) const {
   const bool by_late = flow.weight != flow.weight && senders_[from].arrived > 0;
   return by_late ? flow.late_weight : flow.weight;

@@ -147,9 +147,9 @@ void ReportCheck::check_sums(Instant now, Rank rank, const CallLedger& call,
   });
 }
 
-// Checks the report's number of contributions of which nothing came. It is at least the number of
-// contributions without any packet, and at most the number without a packet that certainly came in
-// time.
+// Checks the report's number of contributions of which nothing came. This number is at least that
+// of the contributions without any packet, and at most that of the contributions without a packet
+// that certainly came in time.
 void ReportCheck::check_contributions(Instant now, Rank rank, const CallLedger& call,
                                       const CallResult& result) {
   if (!call.plan.reduces()) return;

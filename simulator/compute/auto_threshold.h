@@ -3,8 +3,9 @@
 // some rounds later.
 //
 // Ranks exchange their times in the background, so the exchange costs no simulated time. The rounds
-// until adoption stand for its duration. The search leaves out a rank that is dead or rounds
-// behind, and so has not finished its window when the first rank adopts the threshold.
+// until adoption stand for the time that the exchange takes. The search leaves out a rank that is
+// dead or rounds behind, and so has not finished its window when the first rank adopts the
+// threshold.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +46,8 @@ class AutoThreshold {
   struct RankWindow {
     budget::LatencyWindow latencies;
     Instant begin;
-    // time from the begin of the window to the begin of the round after it; 0 before that
+    // time from the begin of the window to the begin of the round after it; 0 until that round
+    // begins
     Duration wall{0};
     std::uint32_t stop_share_1024 = 0;
   };

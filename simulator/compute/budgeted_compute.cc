@@ -55,8 +55,9 @@ ComputeDraw BudgetedCompute::draw(Instant now, std::uint32_t rank, std::uint32_t
           .threshold_ns = drops ? gate.threshold().count() : 0};
 }
 
-// Computes one step, which begins at `now`. Asks the gate after each micro-batch, and after each
-// forward pass if there is one, whether to stop. Returns the time when the rank stops computing.
+// Computes one step, which begins at `now`. Asks the gate whether to stop: before the first
+// micro-batch, after each micro-batch, and after each forward pass if that has a time of its own.
+// Returns the time when the rank stops computing.
 Instant BudgetedCompute::compute_step(Instant now, budget::StepGate& gate) const {
   bool more = gate.next(now);
   for (std::size_t i = 0; more && i < latencies_ns_.size(); ++i) {

@@ -1,9 +1,10 @@
 // The noise of arXiv 2306.10598's public code: every micro-batch is prolonged by a random share of
 // its own time.
 //
-// A micro-batch of time t lasts t * (1 + factor * 0.5 * l / 87.634). The noise level l is drawn
-// from 1 .. 999 with weight exp(-(ln l - 4)^2 / 2) / l. Its mean is 87.634, so the multiplier
-// l/87.634 has mean 1. The multiplier has variance 1.35, and is at most 11.4.
+// A micro-batch of time t lasts t * (1 + factor * 0.5 * l / 87.634). A scenario's drop_compute
+// gives the factor. The noise level l is drawn from 1 .. 999 with weight
+// exp(-(ln l - 4)^2 / 2) / l. Its mean is 87.634, so the multiplier l / 87.634 has mean 1. The
+// multiplier has variance 1.35, and is at most 11.4.
 #pragma once
 
 #include <array>
@@ -25,7 +26,7 @@ std::uint32_t drop_compute_level(RandomStream& stream);
 
 struct DropComputeNoise {
   std::int64_t micro_batch_ns = 0;  // without noise
-  // Share of a micro-batch's time that one noise level adds, times 2^32.
+  // Noise level l adds l times this share of a micro-batch's time. The share is stored times 2^32.
   std::uint64_t unit_f32 = 0;
 };
 

@@ -11,8 +11,8 @@
 namespace leeway::sim {
 namespace {
 
-// Delay for each later datagram that an injected reordering lets overtake this one. The library's
-// transport holds a datagram back for up to 8 later ones, at most a millisecond.
+// An injected reordering delays a datagram by this time for each later datagram that is to overtake
+// it. The library's transport holds a datagram back for up to 8 later ones, at most a millisecond.
 constexpr Duration kOvertakenBy = std::chrono::microseconds(125);
 
 void flip_bit(MutableByteSpan bytes, std::uint64_t bit) {
@@ -248,8 +248,8 @@ void CoreEndpoints::tell(Instant now, std::uint32_t process, const Datagram& dat
   if (!whole.empty()) tell_datagram(now, process, datagram.from, whole);
 }
 
-// Tells observers that a datagram may be lost, for each piece and each size message that leaves. A
-// lost piece would not show which datagram it belonged to.
+// Tells observers that a datagram may be lost, whenever a piece of one (WIRE 10.6) or a size
+// message (WIRE 10.2) leaves. A lost piece does not show to which datagram it belonged.
 void CoreEndpoints::tell_cut(const Train& train, std::uint32_t from, ByteSpan datagram) {
   if (wire::is_for_process(datagram) && communicators_[0].observer != nullptr)
     tell_loss(train.to, from, wire::epoch_of(datagram).value_or(0));

@@ -87,7 +87,8 @@ void CoreEndpoints::part(Seat& seat) {
   std::erase(process.seats, &seat);
 }
 
-// Tells the waiting client that its call is over, or that its rank has left.
+// Tells the waiting client that its call is over, or that its rank has left. Also takes a member
+// that has aborted from its node.
 void CoreEndpoints::settle(Instant now, Seat& seat) {
   if (seat.client != nullptr && is_done(seat)) finish_call(now, seat);
   if (seat.aborted) return part(seat);

@@ -14,8 +14,8 @@
 namespace leeway::sim {
 namespace {
 
-// Least round trip time that timers assume before the first answer. They assume that of the empty
-// network if it is longer.
+// Least round trip time that timers assume before the first answer. If the round trip on the empty
+// network is longer, timers assume that one.
 constexpr Duration kRttLeast = std::chrono::microseconds(100);
 
 protocol::EndpointConfig config_of(const scenario::Scenario& scenario, std::uint64_t seed,

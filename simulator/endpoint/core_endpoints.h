@@ -135,7 +135,8 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     std::uint32_t payload;
     Ecn ecn = Ecn::none;
   };
-  // A datagram that waits. The pool keeps its payload until the datagram is handed in or dropped.
+  // A datagram that waits: in a paused process's socket, or because of Operation.inject. The pool
+  // keeps its payload until the datagram is handed in or dropped.
   struct Kept {
     std::uint32_t from = 0;
     std::uint32_t payload = kNoPayload;

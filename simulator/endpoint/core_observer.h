@@ -22,8 +22,8 @@ class CoreObserver {
   // A datagram reached no member of the process. Called for the first communicator's observer only.
   virtual void on_stray(Instant, std::uint32_t /*process*/) {}
 
-  // A datagram from `from` never reaches `rank`, or may not reach it. It may have been one of this
-  // communicator.
+  // A datagram from `from` never reaches `rank`, or may not reach it. The datagram may have been
+  // one of this communicator.
   virtual void on_lost(std::uint32_t /*rank*/, std::uint32_t /*from*/) {}
 
   // A rank submits a call. The engine has not seen the call, so its buffers are still unchanged.

@@ -9,7 +9,8 @@ namespace leeway::sim {
 
 namespace {
 
-// Number of slices beyond those received for which receives are posted (Gloo's double buffering).
+// A rank posts receives for this many slices beyond those that it has received (Gloo's double
+// buffering).
 constexpr std::uint64_t kPostedAhead = 2;
 // A notice of a posted receive is as long as Gloo's message header.
 constexpr std::uint64_t kNoticeBytes = 32;
@@ -21,7 +22,8 @@ constexpr std::uint32_t kIpHeaderBytes = 20;
 constexpr int kStepBits = 2;
 constexpr std::uint64_t kStepMask = (1u << kStepBits) - 1;
 
-// A flow's number consists of its generation, its line, and a bit that is set for notices.
+// A flow's number consists of its generation, its line (number of the rank that sends data on it),
+// and a bit that is set for notices.
 constexpr int kLineShift = 1;
 constexpr int kGenerationShift = 15;
 constexpr std::uint32_t kLineMask = (1u << (kGenerationShift - kLineShift)) - 1;

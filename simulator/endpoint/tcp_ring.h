@@ -5,8 +5,9 @@
 // its successor has posted a receive for it; receives are posted two slices ahead, as in Gloo.
 // Notices of posted receives travel back over a connection of their own. Summing takes no time. If
 // something has not arrived at the call's deadline, the call fails at every rank that still waits;
-// the error names the neighbour for which it waits. The connections of the failed rank are then
-// torn down. The next call that needs them establishes new ones without a handshake.
+// the error names the neighbour for which the rank waits. The connections of a rank whose call
+// failed are then torn down. The next call that needs them establishes new ones without a
+// handshake.
 //
 // The ring reads three fields of the scenario: ranks, operation.delivery.deadline_ms and
 // operation.datagram_bytes (packets are as long as the core's). It draws no random numbers.

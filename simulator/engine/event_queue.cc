@@ -17,14 +17,15 @@ EventQueue::EventQueue(std::size_t expected) {
   next_.reserve(expected);
 }
 
-// Moves now() to the next event. The earliest events are in the lowest level that has any, because
-// their times and now() have the same digits (of kDigitBits bits) above that level.
+// Moves now() to the next event. A time is read as digits, one for each level. The time of an event
+// in level L agrees with now() above digit L, so the earliest events are in the lowest level that
+// has any.
 void EventQueue::advance() {
   advance_until(INT64_MAX);
 }
 
-// Like advance(), but leaves slots that begin after the limit as they are. Returns false if no
-// event is due by the limit.
+// Like advance(), but leaves slots that begin after `limit_ns` as they are. Returns false if no
+// event is due by then.
 bool EventQueue::advance_until(std::int64_t limit_ns) {
   while (due_.first == kNone) {
     const auto level = static_cast<std::size_t>(std::countr_zero(levels_in_use_));

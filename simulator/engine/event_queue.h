@@ -73,7 +73,7 @@ class EventQueue {
 
  private:
   // A time is read as digits of kDigitBits bits, one for each level. The value was chosen by
-  // measurement (README.md).
+  // measurement with tests/perf/sim_engine_bench.
   static constexpr int kDigitBits = 8;
   static constexpr std::size_t kSlots = std::size_t{1} << kDigitBits;
   static constexpr std::size_t kLevels = (63 + kDigitBits - 1) / kDigitBits;
@@ -103,7 +103,7 @@ class EventQueue {
   void spread(const List& list);
 
   // Time of the event popped last. All events in the wheels are later. The time of an event in
-  // level L has the same digits as now above digit L.
+  // level L has the same digits (of kDigitBits bits) as now_ns_ above digit L.
   std::uint64_t now_ns_ = 0;
   List due_;  // events of this very instant
   std::uint64_t next_sequence_ = 0;

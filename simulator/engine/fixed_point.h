@@ -20,7 +20,8 @@ inline constexpr std::uint64_t kOneF32 = std::uint64_t{1} << 32;
 inline constexpr std::uint64_t kLn2F63 = 0x58B90BFBE8E7BCD6;  // ln 2 * 2^63, to nearest
 inline constexpr std::uint64_t kLog2EF32 = 0x171547653;       // log2(e) * 2^32, to nearest
 
-// Returns the product of two fractions in [0, 1], rounded to nearest. All three are times 2^63.
+// Returns the product of two fractions in [0, 1], rounded to nearest. Factors and product are
+// stored times 2^63.
 constexpr std::uint64_t multiply_f63(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint64_t>((Wide{a} * b + (kOneF63 >> 1)) >> 63);
 }
@@ -50,7 +51,7 @@ inline constexpr std::size_t kIntervals = std::size_t{1} << kTableBits;
 using Table = std::array<std::uint64_t, kIntervals + 1>;
 
 // Returns log2(1 + i / kIntervals) * 2^32 for each i, rounded down. Each squaring of x in [1, 2)
-// yields one bit.
+// yields one bit of the logarithm.
 constexpr Table make_log2_table() {
   Table table{};
   for (std::size_t i = 0; i < kIntervals; ++i) {

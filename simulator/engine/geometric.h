@@ -1,7 +1,7 @@
 // Draws the number of failures before the next success. So a lossy link draws once per lost packet
 // instead of once per packet.
 //
-//   P(distance >= k) = q^k with q = 1 - p, k = 0, 1, ...; mean q / p.
+//   P(distance >= k) = q^k for k = 0, 1, ...; mean q / p. Success has probability p; q = 1 - p.
 //
 // How: inversion in integers. For 63 uniform bits u the distance is the greatest k with u < q^k. k
 // is composed from its highest bit down, with the powers q^(2^j) in 63-bit fractions. Rounding
@@ -37,7 +37,7 @@ class GeometricDistance {
   // whatever p is.
   std::uint64_t draw(RandomStream& stream) const { return invert(stream.u64() >> 1); }
 
-  // Returns the greatest k with u < q^k; u is in [0, 2^63).
+  // Returns the greatest k with u / 2^63 < q^k; u is in [0, 2^63).
   constexpr std::uint64_t invert(std::uint64_t u) const {
     if (never_) return kNever;
     std::uint64_t distance = 0;

@@ -93,7 +93,8 @@ class RandomStream {
 };
 
 // Lemire, "Fast random integer generation in an interval" (2019): the high half of draw * n is
-// uniform if draws whose low half is below 2^bits mod n are repeated.
+// uniform if draws whose low half is below 2^bits mod n are repeated. `bits` is 32 or 64, the bits
+// of a draw.
 inline std::uint64_t RandomStream::below(std::uint64_t n) {
   LEEWAY_ASSERT(n > 0);
   if (n <= kOneF32) {

@@ -51,7 +51,8 @@ std::int64_t standard_normal_f32(RandomStream& stream) {
     const std::uint64_t s = x_squared + static_cast<std::uint64_t>(y * y);
     if (s == 0 || s >= kDisc) continue;
     const Wide minus_2_ln_f32 = Wide{negative_log2(s << 2)} * kLn2F63 >> 62;
-    // z_squared has at most 62 + 39 + 24 bits, and the quotient is at most minus_2_ln * 2^24.
+    // The dividend has at most 62 (x_squared) + 39 + 24 bits, so it fits 128. Since x_squared <= s,
+    // the quotient is at most minus_2_ln_f32 * 2^24, which fits 64.
     const auto z_squared_f56 = static_cast<std::uint64_t>((x_squared * minus_2_ln_f32 << 24) / s);
     const auto z_f32 = static_cast<std::int64_t>(floor_sqrt(z_squared_f56) << 4);
     return x < 0 ? -z_f32 : z_f32;

@@ -1,8 +1,8 @@
 // Random times for delay and compute models, drawn with integers and tables only.
 //
 // Times are in nanoseconds, at most kLongestNs. Parameters named _f32 are fractions times 2^32
-// (fixed_point.h). No table cuts the tails off; they end where 64 uniform bits end: an exponential
-// reaches 44 means, a normal 9 deviations.
+// (fixed_point.h). No table cuts the tails off. The tails end where 64 uniform bits end: an
+// exponential reaches 44 means, a normal 9 deviations.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace leeway::sim {
 
-// 2.3 years, the longest time. A parameter must not be larger; a larger result becomes this.
+// 2.3 years, the longest time. A parameter must not be larger; a larger result is cut to this time.
 inline constexpr std::int64_t kLongestNs = std::int64_t{1} << 56;
 
 // Limit on 1 / shape (Pareto) and on sigma (log-normal), so that no product overflows.

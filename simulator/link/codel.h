@@ -19,7 +19,7 @@ class Codel {
   Codel(std::int64_t target_ns, std::int64_t interval_ns, std::int64_t packet_time_ns);
 
   // Returns true if the packet that is dequeued now should be dropped, or with `mark` marked and
-  // sent. It has waited for `sojourn_ns`.
+  // sent. The packet has waited for `sojourn_ns`.
   bool hit(std::int64_t now_ns, std::int64_t sojourn_ns, bool mark);
 
   static constexpr std::int64_t kIntervalMaxNs = 4'000'000'000;  // its square fits 64 bits

@@ -78,8 +78,8 @@ std::int64_t DelayModel::variation() {
   return jitter_ns_ > 0 ? from_shape() : 0;
 }
 
-// Returns the shape's part of the delay, rounded to the nearest ns. The product fits 63 bits:
-// jitter is below 2^40 ns, and a quantile is at most 4 units of 2^20.
+// Returns jitter times the shape's random value, rounded to the nearest ns. The product fits 63
+// bits: jitter is below 2^40 ns, and a quantile, at most 4, is stored times 2^20.
 std::int64_t DelayModel::from_shape() {
   const std::uint32_t u = draws_.next();
   if (quantiles_ == nullptr) {
@@ -98,7 +98,7 @@ std::int64_t DelayModel::from_values() {
   }
   const std::uint64_t place = std::uint64_t{draws_.next()} * (values_ns_.size() - 1);
   const std::size_t i = place >> 32;
-  // remainder, in units of 2^-20
+  // place between the entries i and i + 1, in units of 2^-20
   const auto rest = static_cast<std::int64_t>((place & UINT32_MAX) >> 12);
   return values_ns_[i] + ((values_ns_[i + 1] - values_ns_[i]) * rest >> 20);
 }

@@ -23,7 +23,7 @@ struct LossChain {
   double leave(int state) const;
 };
 
-// Ignores RandomLoss::correlation, which no such chain has.
+// Ignores RandomLoss::correlation, because no LossChain can express it.
 LossChain chain_of(const RandomLoss& options);
 LossChain chain_of(const GilbertElliott& options);
 LossChain chain_of(const FourState& options);

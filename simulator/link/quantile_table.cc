@@ -10,9 +10,9 @@ constexpr std::size_t kIntervals = QuantileTable::kIntervals;
 constexpr std::int32_t kUnit = 1 << QuantileTable::kUnitBits;
 constexpr std::int32_t kLimit = 4 * kUnit;
 
-// Walks along the normal density from 0 in steps of h, by multiplication: g(x) = exp(-x^2 / 2), g(x
-// + h) / g(x) = exp(-h^2 / 2) exp(-h x), and this factor falls by exp(-h^2) per step. The trapezoid
-// rule then gives the integral to 1e-8.
+// Walks along the normal density from 0 in steps of h = kStep, by multiplication. With g(x) =
+// exp(-x^2 / 2), g(x + h) / g(x) = exp(-h^2 / 2) exp(-h x), and this factor falls by exp(-h^2) per
+// step. The trapezoid rule then gives the integral to 1e-8.
 struct NormalWalk {
   static constexpr double kStep = 1.0 / 2048;
   static constexpr double kSquare = kStep * kStep;
@@ -59,8 +59,8 @@ constexpr std::uint64_t floor_cube_root(std::uint64_t n) {
   }
 }
 
-// The Pareto law has the quantiles (1 - share)^(-1/3), here in units of 2^-17 so that the cube
-// fits.
+// The Pareto law has the quantile (1 - share)^(-1/3) for a share of 0 to 1. It is computed in units
+// of 2^-17, so that its cube fits 64 bits.
 constexpr Knots make_pareto() {
   Knots knots{};
   for (std::size_t i = 0; i < kIntervals; ++i) {

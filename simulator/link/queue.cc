@@ -73,7 +73,8 @@ std::int64_t Queue::start_of(std::int64_t now_ns) {
   return special_->recorded ? special_->recorded->start(now_ns) : line_.start(now_ns);
 }
 
-// Applies RED's ramp in integers: u < probability * (found - min) / (max - min).
+// Returns true if RED hits the packet. On RED's ramp it does if u < probability * (found - min) /
+// (max - min), for u uniform in [0, 1) and `found` bytes in the queue, computed in integers.
 bool Queue::hit_by_red() {
   const QueueOptions& options = special_->options;
   const std::uint64_t found = waiting_.bytes();
@@ -92,7 +93,8 @@ Passage Queue::trim(std::int64_t now_ns, std::uint32_t bytes) {
   return send(now_ns, rest, rest < bytes ? QueueFate::trimmed : QueueFate::sent);
 }
 
-// CoDel judges a packet when the line begins to send it. That time is known when the packet comes.
+// CoDel judges a packet when the line begins to send it. That time is known when the packet comes,
+// so the packet is judged here.
 Passage Queue::admit(std::int64_t now_ns, std::uint32_t bytes, bool ecn_capable, bool mark) {
   if (std::optional<Codel>& codel = special_->codel) {
     const std::int64_t start = start_of(now_ns);

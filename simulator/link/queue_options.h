@@ -12,9 +12,9 @@ namespace leeway::sim {
 struct QueueOptions {
   std::uint64_t bits_per_second = 1'000'000'000;  // 1 to 10 Tb/s
 
-  // Times at which the line can send delivery_bytes, repeated (trace_line.h). If there are any,
-  // they replace the rate. There are at most kDeliveriesMax; they are 0 or more and do not fall,
-  // and the last is above 0. mahimahi sends 1504 bytes each time.
+  // Times at which the line can send delivery_bytes, repeated (trace_line.h). If the list is not
+  // empty, it replaces the rate. It has at most kDeliveriesMax times, which are 0 or more and do
+  // not fall, and the last is above 0. mahimahi sends 1504 bytes each time.
   std::vector<std::int64_t> deliveries_ns;
   std::uint32_t delivery_bytes = 1504;  // 1 or more
 

@@ -21,7 +21,7 @@ std::int64_t TraceLine::send(std::int64_t now_ns, std::uint32_t bytes) {
   return time();
 }
 
-// Moves to the first opportunity to send at or after now that has bytes left.
+// Moves to the first listed time, at or after `now_ns`, at which the line can still send bytes.
 void TraceLine::seek(std::int64_t now_ns) {
   const std::int64_t period = times_ns_.back();
   if (now_ns > cycle_ns_ + period) {

@@ -14,7 +14,8 @@ bool is_fixed(const DelayOptions& delay) {
   return delay.jitter_ns == 0 && delay.values_ns.empty();
 }
 
-// Down times depend on the time alone, so the links of one fate have them without sharing a model.
+// Returns true if links of one fate must share a model for `loss`, so that they lose the same
+// packets. They need no shared model for down times, which depend on the time alone.
 bool is_shared(const LinkProperties& properties, const LossOptions& loss) {
   return properties.fate != LinkProperties::kOwnFate && !std::holds_alternative<WindowLoss>(loss);
 }
@@ -59,7 +60,8 @@ LinkLine::LinkLine(const LinkProperties& properties, const LinkTables& tables, L
   at_once_ = !properties.limited && !delays;
 }
 
-// The last delay that varies decides whether the whole link keeps packets in order.
+// The last delay that varies is applied last, so it alone decides whether the whole link keeps
+// packets in order.
 void LinkLine::add_delays(const LinkProperties& properties, Names names) {
   for (const DelayOptions& delay : properties.delays) {
     if (is_fixed(delay)) {
@@ -86,7 +88,8 @@ void LinkLine::add_faults(const LinkProperties& properties, const LinkTables& ta
   in_order_ = in_order_ && properties.reorder == 0;
 }
 
-// in_order_ stays as it is, because packets in flight may still arrive out of order.
+// Does not touch in_order_, because packets that are in flight already may still arrive out of
+// order.
 void LinkLine::set_calm() {
   losses_.reset();
   fate_ = nullptr;

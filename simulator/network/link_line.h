@@ -36,7 +36,7 @@ struct LinkTables {
   LossModel shared_losses;
 };
 
-// Makes the loss model that all links with this fate share.
+// Makes the loss model that all links with the fate number `fate` share.
 LossModel make_shared_fate(const LinkTables& tables, std::uint32_t fate, std::uint64_t seed);
 
 class LinkLine {

@@ -135,7 +135,8 @@ void Network::send_shared(Instant now, Packet packet, std::span<const std::uint3
   forward(now, place, Deliver::later);
 }
 
-// Forwards a shared packet to the receivers that no partition cuts off.
+// Forwards a shared packet (one with several receivers) to the receivers that no partition cuts
+// off.
 void Network::forward_unblocked(Instant now, std::uint32_t place,
                                 std::span<const std::uint32_t> receivers) {
   Packet packet = packets_[place].packet;
@@ -158,7 +159,8 @@ void Network::forward_unblocked(Instant now, std::uint32_t place,
   lose(now, PacketStep::blocked, kArrived, place);
 }
 
-// Makes a further packet for some receivers of a shared packet, and returns its place.
+// Makes a copy of a shared packet (one with several receivers) for some of them. Returns the copy's
+// place.
 std::uint32_t Network::branch(Instant now, const Packet& packet) {
   payloads_.hold(packet.payload);
   ++counters_.copied[index_of(packet.traffic)];
@@ -167,8 +169,9 @@ std::uint32_t Network::branch(Instant now, const Packet& packet) {
   return packets_.put(packet);
 }
 
-// Splits a shared packet where its receivers' ways part. The packet stays with the first receiver
-// and those that share the first one's next link. Copies go to the other receivers.
+// Splits a shared packet (one with several receivers) where its receivers' ways part. The packet
+// stays with the first receiver and those that share the first one's next link. Copies go to the
+// other receivers.
 void Network::part_ways(Instant now, std::uint32_t place, Deliver deliver_when) {
   Packet packet = packets_[place].packet;
   std::vector<std::uint32_t> left = receivers_of_[packet.word];
@@ -193,7 +196,8 @@ void Network::part_ways(Instant now, std::uint32_t place, Deliver deliver_when) 
   }
 }
 
-// Loses a shared packet: counts a loss for each receiver, so that an observer hears of every one.
+// Loses a shared packet (one with several receivers): counts a loss for each receiver, so that an
+// observer hears of every one.
 void Network::lose_each(Instant now, PacketStep step, LinkId link, std::uint32_t place) {
   Packet packet = packets_[place].packet;
   const std::vector<std::uint32_t> receivers = receivers_of_[packet.word];

@@ -26,7 +26,7 @@ class PacketStore {
     std::uint32_t next = kNone;  // next place in the same list
   };
 
-  // Places, first in, first out. `last` has no meaning while the list is empty.
+  // A list of places, first in, first out. `last` has no meaning while the list is empty.
   struct List {
     std::uint32_t first = kNone;
     std::uint32_t last = kNone;

@@ -2,7 +2,7 @@
 //
 // Memory grows only when more datagrams are in flight than ever before. The sizes of places double
 // from 64 bytes on, so a header without payload takes one cache line. When a link copies a packet,
-// packet and copy share one place, so its bytes must not change after put().
+// packet and copy share one place, so the bytes in a place must not change after put().
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ class PayloadPool {
   // The pool is for datagrams of at most `bytes_max` bytes.
   explicit PayloadPool(std::size_t bytes_max);
 
-  // Copies the datagram, of at most bytes_max bytes, into a place with one holder. Returns the
-  // place's number.
+  // Copies the datagram, of at most bytes_max bytes, into a place with one holder, the caller.
+  // Returns the place's number.
   std::uint32_t put(ByteSpan datagram);
   // Returns the datagram, valid while somebody holds it. kNoPayload gives an empty one.
   ByteSpan get(std::uint32_t payload) const;

@@ -140,7 +140,7 @@ Label from(const Known& known) {
 constexpr std::string_view kComma = ", ";
 
 // Returns the longest beginning, up to a comma, that all texts share. In each text something must
-// follow it.
+// follow this beginning.
 std::string shared_begin(const std::vector<Label>& labels) {
   const std::string& first = labels.front().text;
   for (std::size_t comma = first.rfind(kComma); comma != std::string::npos && comma > 0;

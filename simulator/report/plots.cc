@@ -258,7 +258,7 @@ void note_few_records(Chart& chart, const std::vector<Figure>& figures,
 
 Chart over_rounds_chart(const Plot& plot, std::span<const CellSummary> cells,
                         const std::vector<Figure>& figures, Chart chart) {
-  // x is no setting here, so each curve has a single place.
+  // Here x is the round and no setting, so each curve has a single place.
   std::vector<Curve> curves = curves_of(plot, cells);
   thin_out(curves, figures.size(), chart);
   chart.x.title = "Round";

@@ -1,5 +1,6 @@
 // A further communicator, in which parts of the first communicator's calls run: legs of calls by
-// sites, or slices of calls over lanes. Its own checkers check a part like any other call.
+// sites, or slices of calls over lanes. This communicator's own checkers check each part like any
+// other call.
 #pragma once
 
 #include <algorithm>

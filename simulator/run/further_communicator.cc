@@ -25,7 +25,8 @@ constexpr std::uint32_t kFailuresMax = 2;
 // If a process is paused when its next step is due, the step is tried again after this time.
 constexpr Duration kPausedAgain = std::chrono::milliseconds(1);
 
-// An event's argument consists of step, rank and life.
+// An event's argument consists of step, rank and life (which counts how often the communicator was
+// made before).
 constexpr int kRankShift = 8;
 constexpr int kLifeShift = 32;
 
@@ -109,8 +110,9 @@ Status FurtherCommunicator::set_up(const std::vector<std::uint32_t>& processes) 
   return {};
 }
 
-// Returns the communicator's epoch in a life. In life 0 it is the epoch that the first rank
-// proposed in the split, as in src/api/communicator/splitting.cc. Later lives have other epochs.
+// Returns the communicator's epoch in a life, which ends when all members have left. In life 0 it
+// is the epoch that the first rank proposed in the split, as in src/api/communicator/splitting.cc.
+// Later lives have other epochs.
 std::uint32_t FurtherCommunicator::epoch_of(std::uint32_t life) const {
   const std::uint32_t first = std::max(1u, static_cast<std::uint32_t>(wish_of(processes_[0])[2]));
   if (life == 0) return first;

@@ -108,10 +108,10 @@ bool MessagePlan::from_any(const Message& message) const {
   return any_source_ && message.from != message.to && (message.to + message.tag) % 2 == 0;
 }
 
-// Returns the message's tag. If its receive accepts any sender, the tag serves one round only.
-// Otherwise the receive could take a message of a later round from a rank that is ahead. This
-// round's message would then wait for the later round's receive, and two ranks could wait for each
-// other for ever.
+// Returns the message's tag. If its receive accepts any sender, the tag serves one round only. If
+// later rounds used the tag, too, the receive could take a message of a later round from a rank
+// that is ahead. This round's message would then wait for the later round's receive, and two ranks
+// could wait for each other for ever.
 std::uint32_t MessagePlan::tag_of(const Message& message, std::uint32_t round) const {
   return from_any(message) ? message.tag + round * tags_ : message.tag;
 }
@@ -127,7 +127,8 @@ std::vector<MessagePlan::End> MessagePlan::order_of(std::uint32_t rank, std::uin
   }
   RandomStream random(seed_, entity_of(round, 1 + rank), Purpose::message);
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
-  // Opposite orders of many tags: the tags that have a turn at one rank have none at the other.
+  // If there are more tags than may have a turn at once, even and odd ranks post them in opposite
+  // orders. So the tags that have a turn at one rank have none at the other.
   if (tags_ > limits::kTalkingTagsMax)
     std::ranges::sort(order, [rank](const End& a, const End& b) {
       return rank % 2 == 0 ? a.message < b.message : a.message > b.message;

@@ -227,7 +227,8 @@ OperationSpec OperationPlan::spec(CallKind kind, Rank rank, RankMemory& memory,
 namespace {
 
 // Makes buffers with one element for each block, to check calls before a run. Small buffers do,
-// because only one of the library's checks depends on sizes: the limit on the length of flows.
+// because of the library's checks only the limit on the length of flows depends on sizes. This
+// check of calls before a run does not cover that limit.
 RankMemory small_memory(const scenario::Scenario& scenario) {
   const scenario::Operation& operation = scenario.operation();
   RankMemory memory;

@@ -1,5 +1,6 @@
 // Calls by sites: they go inside the sites and between them, over three communicators of each rank
-// (collective/hierarchical_call.h). Over sockets, src/api/communicator/site_route.h does the same.
+// (collective/hierarchical_call.h). Over sockets, src/api/communicator/site_route.h makes such
+// calls.
 //
 // Each of these communicators has checkers of its own, which treat a leg as any other call. The
 // first communicator's checkers check the whole call. A rank has one call open at a time in each

@@ -255,9 +255,9 @@ void World::submit_call(Instant now, std::uint32_t rank) {
   endpoints_->submit(now, rank, call, *this);
 }
 
-// Draws the rank's weight at each owner. Some weights are 0, as if these owners had already used
-// the work. With error feedback no weight is 0. So runs do not cover a residual that waits for an
-// owner of weight 0.
+// Draws the rank's weight at each owner. Some owners get weight 0, as if they had already used the
+// work. With error feedback no weight is 0. So runs do not cover a residual that waits for an owner
+// of weight 0.
 void World::draw_owner_weights(std::uint32_t rank) {
   const RankState& state = ranks_[rank];
   std::vector<double>& weights = memory_[rank].owner_weights;

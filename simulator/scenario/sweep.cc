@@ -148,8 +148,8 @@ void clear_leeway_only(google::protobuf::Message& message) {
   }
 }
 
-// Returns true if the cell's endpoint uses the axis. A TCP ring uses the axis if two of its values
-// differ in a field that the ring reads.
+// Returns true if the cell's endpoint uses the swept field of the axis. A TCP ring uses it if two
+// values of the axis differ in a field that the ring reads.
 Result<bool> acts_on(const Axis& axis, const Scenario& cell) {
   if (cell.endpoint() != Scenario::tcp_ring) return true;
   std::string first;

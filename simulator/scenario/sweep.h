@@ -24,7 +24,7 @@ struct Setting {
   // True if the value is the first one of its sweep, or the sweep does not vary alone.
   bool at_base = true;
   std::string title;  // title of the field, for people, if the file has one
-  std::string name;   // name of the value, likewise
+  std::string name;   // name of the value, for people, if the file has one
 
   friend bool operator==(const Setting&, const Setting&) = default;
 };

@@ -229,7 +229,8 @@ Status check_communicators(const Scenario& scenario, const Places& places) {
   return {};
 }
 
-// Refuses a fault that begins in the calm at the end, because the calm ends all faults.
+// Refuses a fault that begins in the calm at the end (from calm_from_round on), because the calm
+// ends all faults.
 template <typename Faults>
 Status check_before_calm(const Scenario& scenario, const char* list, const Faults& faults,
                          const Places& places) {

@@ -1,8 +1,8 @@
 // A cipher for simulations that does not encrypt, so that observers of the network see the
 // contents. Numbers, key phases and the replay window are the library's (src/security/seal).
 //
-// Its proof of authenticity is a checksum over key and bytes. It detects damage and wrong keys, but
-// a forger could compute it.
+// The cipher's proof of authenticity is a checksum over key and bytes. The checksum detects damage
+// and wrong keys, but a forger could compute it.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@ namespace leeway::sim {
 
 seal::CipherMaker null_cipher();
 
-// A key exchange for simulations: its halves are not secret, and are the same in each run.
+// A key exchange for simulations. The halves of keys that it makes are not secret, and are the same
+// in each run.
 class NullExchange final : public seal::KeyExchange {
  public:
   explicit NullExchange(std::uint64_t seed) : seed_(seed) {}
@@ -25,11 +26,12 @@ class NullExchange final : public seal::KeyExchange {
   std::uint64_t made_ = 0;
 };
 
-// Returns the keys that two processes share, as `self` has them. They come from the ranks' numbers
-// instead of a key agreement.
+// Returns the keys that two processes share, as `self` has them. The keys come from the ranks'
+// numbers instead of a key agreement.
 seal::PairKeys null_keys(Rank self, Rank peer);
 
-// Returns what a datagram contains, whether this cipher sealed it or not.
+// Returns the contents of a datagram that null_cipher() sealed. Returns any other datagram
+// unchanged.
 ByteSpan contents_of(ByteSpan datagram);
 
 }  // namespace leeway::sim

@@ -48,8 +48,8 @@ bool is_patient(const Operation& operation) {
   return operation.delivery().deadline_ms() >= kPatientMs;
 }
 
-// Returns true if links may lose packets even in the calm, because full queues drop them or jitter
-// makes them late.
+// Returns true if links may lose packets even in the calm (the last rounds, without faults),
+// because full queues drop them or jitter makes them late.
 bool loses_in_calm(const Scenario& scenario) {
   for (const scenario::Link& link : scenario.link()) {
     if (link.has_rate_mbps()) return true;
@@ -95,8 +95,9 @@ double round_trip_ms(const Scenario& scenario) {
   return has_relays(scenario) ? 2.0 * direct_ms : direct_ms;
 }
 
-// Returns how many bytes a rank can send to another rank in one round trip. With pacing, this is a
-// window. Without pacing, it is at most what the shortest queue accepts of a burst.
+// Returns how many bytes a rank can send to another rank in one round trip. With pacing, the result
+// is the credit window. Without pacing, the result is also at most what the shortest queue accepts
+// of a burst.
 double bytes_at_once(const Scenario& scenario) {
   const Operation& operation = scenario.operation();
   double bytes = static_cast<double>(operation.socket_bytes()) / (scenario.ranks() - 1);
@@ -160,7 +161,7 @@ bool promises_recovery(const Scenario& scenario) {
   if (may_be_given_up(scenario) || !somebody_relays(scenario)) return false;
   if (!scenario.has_calm_from_round() || leaves_early(scenario)) return false;
   // A rank that only sends does not wait for others. If such a rank was cut off for several
-  // deadlines, its peer has already given up on later rounds.
+  // deadlines, its peer has already given up on rounds that the rank sends later.
   const bool cuts_off = scenario.partition_size() > 0 || scenario.address_change_size() > 0 ||
                         scenario.translator_size() > 0;
   if (has_senders_only(scenario.operation()) && cuts_off) return false;
@@ -171,7 +172,8 @@ bool promises_recovery(const Scenario& scenario) {
   // A path counts as narrow only after three losses. Short lossy rounds before that stay
   // incomplete.
   if (scenario.narrow_size() > 0) return false;
-  // The sender notices only at a full window that multicast no longer arrives.
+  // The sender notices only at a full window that multicast no longer arrives. Lossy rounds before
+  // that stay incomplete.
   return !loses_in_calm(scenario) && !scenario.multicast().has_until_round();
 }
 

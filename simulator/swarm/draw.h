@@ -17,8 +17,8 @@ namespace leeway::sim::swarm {
 inline constexpr std::uint32_t kCalmRounds = 5;
 
 // The drawn scenario skips I9 if nothing promises complete rounds. Reasons are, for example,
-// deadlines that are too short on purpose, queues that overflow under a lossy class, or a crash. It
-// always skips I10 (no bias), because a few rounds are no statistics.
+// deadlines that are too short on purpose, queues that overflow under a lossy class, or a crash.
+// The scenario always skips I10 (no bias), because a few rounds are no statistics.
 scenario::Scenario draw_scenario(std::uint64_t seed);
 
 // Returns true if complete rounds are promised in the calm, so that I9 can be checked. Valid only

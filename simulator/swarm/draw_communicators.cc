@@ -11,8 +11,8 @@ using scenario::Delivery;
 using scenario::Operation;
 using scenario::Scenario;
 
-// Limit on ranks for further communicators. With more ranks, they take seconds each and show
-// nothing new.
+// Limit on ranks for further communicators. With more ranks, such scenarios take seconds each and
+// show nothing new.
 constexpr std::uint32_t kRanksMax = 12;
 
 // A deadline, in ms, that leaves time for split, join, call, abort and leave. An exact call that

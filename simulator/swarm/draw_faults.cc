@@ -84,8 +84,8 @@ double held_back_ms(const Scenario& scenario) {
   return link_ms * (scenario.topology().has_ring() ? scenario.ranks() / 2 : 1);
 }
 
-// Draws a peer time-out, but only if nothing except crashes and pauses can silence a rank for so
-// long.
+// Draws a peer time-out, but only if nothing except crashes and pauses can silence a rank for long.
+// Packets may be held back for less than a quarter of the time-out.
 void draw_peer_timeout(Dice& dice, Scenario& scenario) {
   const double timeout_ms = dice.decimal_magnitude(200000, 3000000);
   if (may_silence(scenario) || 4 * held_back_ms(scenario) >= timeout_ms) return;

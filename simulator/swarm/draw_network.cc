@@ -72,8 +72,8 @@ void draw_loss(Dice& dice, Link& link) {
       loss.mutable_bursts()->set_burst(dice.between(2, 40));
       break;
     case 2:
-      // Every n-th packet of the link is lost, and a packet is repeated at equal distances. n is
-      // large enough that not every repeat of one packet is lost.
+      // Every n-th packet of the link is lost. Repeats of one packet come at equal distances, so
+      // with a small n all of them might be lost. n is therefore at least 30.
       loss.mutable_every()->set_n(28 + dice.magnitude(2, 500));
       break;
     default:

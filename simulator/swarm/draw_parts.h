@@ -15,7 +15,8 @@ void draw_leaves(Dice& dice, scenario::Scenario& scenario);  // may take the cal
 // Draws uneven blocks and tags of messages. Called after the older parts, so that old seeds keep
 // the rest of their scenario.
 void draw_shapes(Dice& dice, scenario::Scenario& scenario);
-// Draws further communicators and aborts. Called even later, for the same reason.
+// Draws further communicators and aborts. Called after draw_shapes(), so that old seeds keep the
+// rest of their scenario.
 void draw_communicators(Dice& dice, scenario::Scenario& scenario);
 // Draws congestion control, and with it pacing.
 void draw_congestion(Dice& dice, scenario::Scenario& scenario);

@@ -35,9 +35,9 @@ void Bbr::update_rate(const Sample& sample) {
   if (!sample.limited || rate > this->rate()) best = std::max(best, rate);
 }
 
-// Moves to the next phase of the gain cycle after a round trip. A phase with a gain above 1 also
-// waits until its target is in flight. A phase with a gain below 1 ends early once at most the
-// target is in flight.
+// Moves to the next phase of the gain cycle after a round trip. A phase's target is its gain times
+// the path's estimated bandwidth-delay product. A phase with a gain above 1 also waits until its
+// target is in flight. A phase with a gain below 1 ends early once at most the target is in flight.
 void Bbr::advance_cycle(const Sample& sample) {
   const bool over = sample.now_ns - cycle_at_ns_ > rtt_ns_;
   bool next = over;

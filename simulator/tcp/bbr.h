@@ -26,7 +26,7 @@ class Bbr {
     std::uint64_t delivered = 0;  // segments, up to now
     // `delivered` at the time when the newest of the acknowledged segments was sent
     std::uint64_t prior_delivered = 0;
-    std::int64_t interval_ns = 0;  // time since then, or that sending took if it is longer
+    std::int64_t interval_ns = 0;  // time since then, or time that sending took if longer
     std::int64_t rtt_ns = 0;
     std::uint32_t arrived = 0;  // segments that it acknowledges anew
     std::uint32_t flying = 0;   // segments in flight after the acknowledgement
@@ -70,8 +70,8 @@ class Bbr {
   std::uint64_t window_;
   std::array<std::uint64_t, kRateRounds> rates_{};  // bytes per second, by round modulo the size
   std::uint64_t round_ = 0;
-  // The round ends at the acknowledgement of a segment that was sent after this number of segments
-  // had been delivered.
+  // BBR counts round trips as rounds. The present round ends at the acknowledgement of a segment
+  // that was sent after this number of segments had been delivered.
   std::uint64_t round_end_ = 0;
   bool round_start_ = false;
   std::int64_t rtt_ns_ = -1;  // smallest round trip

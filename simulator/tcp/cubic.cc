@@ -16,7 +16,8 @@ constexpr std::uint64_t kCubedSecond = 1'000'000'000'000'000'000;
 constexpr std::uint64_t kGrowthTop = 2;
 constexpr std::uint64_t kGrowthBottom = 5;
 
-// beta = 7/10; alpha = 3 (1 - beta) / (1 + beta) = 9/17.
+// beta = 7/10: a loss reduces the window to this share. alpha = 3 (1 - beta) / (1 + beta) = 9/17:
+// segments that the estimate of Reno's window gains per round trip.
 constexpr std::uint64_t kBetaTop = 7;
 constexpr std::uint64_t kBetaBottom = 10;
 constexpr std::uint64_t kAlphaTop = 9;

@@ -31,7 +31,7 @@ class ProportionalReduction {
                           std::int64_t{arrived});
       may_send = std::min<std::int64_t>(may_send + (healthy ? 1 : 0), threshold_ - flying);
     }
-    // The first repair may be sent at once.
+    // The first repair may be sent at once, even if the window has no room.
     may_send = std::max<std::int64_t>(may_send, sent_ > 0 ? 0 : 1);
     return flying + static_cast<std::uint32_t>(may_send);
   }

@@ -17,7 +17,8 @@ class RecentAcknowledgement {
                   const RttEstimator& rtt) {
     if (!segment.repeated && any_ && number < highest_) reordering_ = true;
     const std::int64_t took_ns = now_ns - segment.sent_ns;
-    // An acknowledgement so soon after the repeat must be for an earlier copy.
+    // An acknowledgement that comes sooner after the repeat than the shortest round trip must be
+    // for an earlier copy.
     if (segment.repeated && took_ns < rtt.least_ns()) return;
     highest_ = any_ ? std::max(highest_, number) : number;
     any_ = true;

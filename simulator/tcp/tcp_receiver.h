@@ -1,8 +1,8 @@
 // The receiving half of a TCP connection: puts segments in order and acknowledges them.
 //
 // It acknowledges every second segment. Some segments are acknowledged at once: those that are out
-// of order, fill a hole, came twice or are among the first (Linux's quick acknowledgements). A
-// single other segment waits for a timer.
+// of order, fill a hole, came twice or are among the first (Linux's quick acknowledgements). Any
+// other segment waits for a second one or for a timer.
 #pragma once
 
 #include <array>

@@ -47,8 +47,8 @@ TcpSender::Arrivals TcpSender::take_in(Instant now, const TcpAck& ack) {
       arrivals.newest = segment.context;
     }
   });
-  // If one of the segments was sent twice, even the others may have arrived long ago. So no round
-  // trip is measured then.
+  // If one of the newly acknowledged segments was sent twice, the others may have arrived long ago,
+  // beyond a hole that its repeat filled. So no round trip is measured then.
   if (arrivals.count > 0 && !arrivals.repeated) {
     rtt_.sample(arrivals.longest_ns, arrivals.shortest_ns);
   }
@@ -56,8 +56,8 @@ TcpSender::Arrivals TcpSender::take_in(Instant now, const TcpAck& ack) {
   return arrivals;
 }
 
-// Gives BBR a sample of the delivery rate. It spans the time since the newest of the acknowledged
-// segments was sent, and the segments delivered in that time.
+// Gives BBR a sample of the delivery rate. The sample spans the time since the newest of the
+// acknowledged segments was sent, and the segments delivered in that time.
 void TcpSender::take_rate(Instant now, const Arrivals& arrivals) {
   delivered_ += arrivals.count;
   delivered_ns_ = now.ns;

@@ -131,8 +131,8 @@ class TcpSender {
   bool probe_due_ = false;
   bool reduced_due_ = false;  // CWR on the next new segment
 
-  // True if the window, and not the writer, has limited the sender since use_point_. RFC 7661 asks
-  // for this; the answer is computed as in Linux.
+  // True if the window, and not the writer, has limited the sender since use_point_.
+  // window_is_used() decides by this whether the window may grow (RFC 7661, as in Linux).
   bool held_back_ = false;
   std::uint32_t used_ = 0;
   std::uint64_t use_point_ = 0;

@@ -20,8 +20,8 @@ struct LinkProperties {
   double reorder = 0;
   std::int64_t reorder_by_ns = 0;
   double corrupt = 0;
-  // Links with the same number share one loss model, in the order of sending. With kOwnFate the
-  // link has a loss model of its own.
+  // Links with the same number share one loss model, which decides about all their packets in the
+  // order of sending. With kOwnFate the link has a loss model of its own.
   static constexpr std::uint32_t kOwnFate = UINT32_MAX;
   std::uint32_t fate = kOwnFate;
 };

@@ -37,8 +37,8 @@ class Topology {
   }
 
   // Returns the link that is the first for all packets of `rank`, or kArrived if there is no such
-  // link (mesh, ring). A host does not drop its own packets at its uplink, because its socket waits
-  // (Network::waiting_bytes).
+  // link (mesh, ring). Endpoints wait while this link's queue is full (Network::waiting_bytes),
+  // because a host does not drop its own packets.
   LinkId uplink(std::uint32_t rank) const {
     return wiring_.has_uplinks() ? wiring_.uplink(rank) : kArrived;
   }

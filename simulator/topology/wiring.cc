@@ -125,7 +125,7 @@ LinkId Wiring::fabric_link(std::uint32_t from, std::uint32_t to, std::uint32_t h
   return hop == 0 ? leaf_to_spine(source, spine) : spine_to_leaf(spine, target);
 }
 
-// Aggregation switch a of every pod has links to core switches a * width .. a * width + width - 1.
+// Aggregation switch a of every pod has links to width_ core switches, from number a * width_ on.
 LinkId Wiring::fat_tree_link(std::uint32_t from, std::uint32_t to, std::uint32_t hop) const {
   const Place source = place_[from], target = place_[to];
   const std::uint32_t way = pick(from, to, width_ * width_);

@@ -2,9 +2,9 @@
 // over them. Path links between pairs of ranks are in path_links.h.
 //
 //   star        uplink, downlink
-//   leaf_spine  uplink, leaf > spine, spine > leaf, downlink; one leaf: uplink, downlink
-//   fat_tree    uplink, edge > agg, agg > core, core > agg, agg > edge, downlink; one pod: without
-//               the core; one edge switch: uplink, downlink
+//   leaf_spine  uplink, leaf > spine, spine > leaf, downlink; within a leaf: uplink, downlink
+//   fat_tree    uplink, edge > agg, agg > core, core > agg, agg > edge, downlink; within a pod:
+//               without the core; within an edge switch: uplink, downlink
 //   regions     uplink, region > region, downlink; within a region its link to itself
 //   ring        neighbour to neighbour, the shorter way round, rising if both ways are as long
 //   mesh, pair  none
@@ -49,7 +49,8 @@ class Wiring {
   bool is_ring() const { return kind_ == scenario::Topology::kRing; }
   bool has_uplinks() const { return fabric_ > 0 && !is_ring(); }
 
-  // The links between leaves and spines. Their rates depend on the hosts of a leaf.
+  // Leaves, spines and the links between them, for Topology, which sets these links' rates from the
+  // uplinks of a leaf's hosts.
   std::uint32_t leaves() const { return kind_ == scenario::Topology::kLeafSpine ? units_ : 0; }
   std::uint32_t spines() const { return width_; }
   LinkId leaf_to_spine(std::uint32_t leaf, std::uint32_t spine) const {

@@ -14,7 +14,7 @@ namespace {
 // do not coincide.
 constexpr std::uint64_t kFlowsBeginWithinNs = 100'000'000;
 
-// Limit on the cross traffic that a place sends.
+// Rate limit on the cross traffic that all sources of one rank's host send together: 100 Gb/s.
 constexpr std::int64_t kLineBitsPerNanosecond = 100;
 
 }  // namespace

@@ -1,10 +1,10 @@
-// Traffic of other users on the simulated links: long CUBIC flows and on/off sources between the
-// places of ranks, from a scenario's cross_traffic entries.
+// Traffic of other users on the simulated links: endless CUBIC flows and on/off sources between the
+// hosts of ranks, from a scenario's cross_traffic entries.
 //
 // All packets are Traffic::cross. Each flow or source begins at a time drawn from its entry's
-// random stream, so that they do not start in step. A place sends at most 100 Gb/s, even if no link
-// is limited. A source never ends. Faults of the ranks at its places do not stop it, except for a
-// partition between them.
+// random stream, so that they do not start in step. The sources of one host send at most 100 Gb/s
+// together, even if no link is limited. A source never ends. A crash or pause of the ranks at its
+// two hosts does not stop it, but a partition between them stops its packets.
 #pragma once
 
 #include <cstdint>

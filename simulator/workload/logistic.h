@@ -2,7 +2,8 @@
 // convex. Gradients differ between ranks as much as their data do.
 //
 // A rank's gradient is over all its points. All ranks start at 0. The optimum over all points is
-// computed first. Ranks have equally many points, so it is also the optimum of the mean objective.
+// computed first. Ranks have equally many points, so this optimum is also that of the mean
+// objective.
 #pragma once
 
 #include <vector>

@@ -1,12 +1,12 @@
 // Binary logistic regression on points of two classes: objective, gradient and Hessian over any
 // range of points.
 //
-//   f(w) = mean over points of log(1 + exp(-y (w . (x, 1)))) + l2 |w|^2 / 2,  y = 1 or -1
+//   f(w) = mean over points of log(1 + exp(-y (w . (x, 1)))) + l2 |w|^2 / 2, y = 1 or -1 by class
 //
-// The last element of w is the bias. A class's points are normal around its mean, with deviation 1
-// in every feature. The two means are opposite vectors of norm kMeanNorm in a random direction.
-// With label_skew s, a share (1 + s) / 2 of an even rank's points is of the first class, and (1 -
-// s) / 2 of an odd rank's.
+// A point has the features x. The last element of w is the bias. A class's points are normal around
+// its mean, with deviation 1 in every feature. The two means are opposite vectors of norm kMeanNorm
+// in a random direction. With label_skew s, a share (1 + s) / 2 of an even rank's points is of the
+// first class, and (1 - s) / 2 of an odd rank's.
 #pragma once
 
 #include <cstddef>

@@ -58,7 +58,8 @@ constexpr Ziggurat make_ziggurat() {
 
 constexpr Ziggurat kZiggurat = make_ziggurat();
 
-// A word has 7 bits for the layer. The rest is the place in the layer, in -2^24 .. 2^24 - 1.
+// A random word has 7 bits for the layer of the ziggurat. The rest is the place in the layer, in
+// -2^24 .. 2^24 - 1.
 constexpr std::size_t layer_of(std::uint32_t word) {
   return word % kLayers;
 }
@@ -86,8 +87,8 @@ PhiloxCounter NormalField::words_of_block(std::uint64_t block) const {
                 key_);
 }
 
-// Returns the number for a word that is not certain, which is one word in 80. Its place is in the
-// part of a layer that the bell curve cuts, or in the tail.
+// Returns the normal number for a word whose place alone does not decide it, which is one word in
+// 80. The place of such a word is in the part of a layer that the bell curve cuts, or in the tail.
 float NormalField::rare(std::size_t element, std::uint32_t word) const {
   const auto low = static_cast<std::uint32_t>(element);
   const auto high = static_cast<std::uint32_t>(std::uint64_t{element} >> 32) << 8;

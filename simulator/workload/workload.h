@@ -33,7 +33,8 @@ class Workload {
   // ranks start with the same values. Empty for a workload without a model (synthetic).
   virtual std::span<float> parameters(std::uint32_t rank) = 0;
 
-  // Writes the rank's gradient at its own parameters. It depends only on (rank, round, parameters).
+  // Writes the rank's gradient at its own parameters, which depends only on (rank, round,
+  // parameters).
   virtual void gradient(std::uint32_t rank, std::uint32_t round, std::span<float> out) = 0;
 
   // Writes the sum of the gradients of the completed micro-batches. If all are completed, this is

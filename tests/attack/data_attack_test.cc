@@ -27,7 +27,8 @@ struct Outcome {
   Duration took{0};
   std::uint64_t refused = 0;  // datagrams that all members refused
 
-  // Compares what attacks must not change. `refused` may rise.
+  // Compares everything that attacks must not change. The count `refused` is not compared, because
+  // it may rise.
   friend bool operator==(const Outcome& one, const Outcome& other) {
     return one.results == other.results && one.trace == other.trace && one.took == other.took;
   }
@@ -91,7 +92,7 @@ void expect_no_effect(const Attack& attack) {
   EXPECT_TRUE(alone == beside) << "trace " << alone.trace << " and " << beside.trace;
 }
 
-// An attacker with wrong keys who knows the tag by which the victim recognises a member.
+// An attacker who knows the tag by which the victim recognises a member, but seals with wrong keys.
 class WrongKeys {
  public:
   WrongKeys() { random_.seed(7); }
@@ -105,7 +106,7 @@ class WrongKeys {
     const Train train{to, plain.size(), plain.size(), {&slice, 1}};
     Bytes out(seal::Associations::sealed_bytes(train));
     own.seal(job.now(), train, out);
-    // A number that the receiver may expect, one that is long past, and one that is far ahead
+    // Datagram numbers: one that the receiver may expect, one long past, and one far ahead.
     const std::uint64_t numbers[] = {1 + random_() % 1000, 1, UINT64_MAX};
     seal::encode_header({.phase = static_cast<std::uint8_t>(random_() % 4),
                          .tag = job.tag_of(from, to),
@@ -118,8 +119,7 @@ class WrongKeys {
   std::mt19937 random_;
 };
 
-// By strangers and neighbours
-// ----------------------------------------------------------------------
+// ---- attacks by strangers and other members ----
 
 class ForgedDatagram : public ::testing::TestWithParam<std::size_t> {
  protected:
@@ -176,7 +176,8 @@ TEST(DataAttack, JunkFloodHasNoEffect) {
   }));
 }
 
-// A stranger gets no answers, because it could direct them at somebody else.
+// A stranger gets no answers. With a forged source address it could direct answers at somebody
+// else.
 TEST(DataAttack, NothingThatAStrangerSendsIsAnswered) {
   SealedJob job({.size = kMembers});
   const std::uint32_t before = job.trace();
@@ -214,8 +215,7 @@ TEST(DataAttack, DatagramThatComesBackToItsSenderHasNoEffect) {
   }));
 }
 
-// On the path: datagrams are added
-// -----------------------------------------------------------------
+// ---- an attacker on the path adds datagrams ----
 
 TEST(DataAttack, CopiesHaveNoEffect) {
   const Attack copies = [](SealedJob& job) {
@@ -260,7 +260,7 @@ TEST(DataAttack, ReplayOfAnEarlierIncarnationHasNoEffect) {
       std::vector<Flying> replays;
       for (int i = 0; i < 4; ++i) {
         Flying old = recorded[next++ % recorded.size()];
-        // Half of the replays have the new run's tags, as if the attacker had learned the tags
+        // Half of the replays get the new run's tags, as if the attacker had learned these.
         if (next % 2 == 0) {
           seal::Header header;
           EXPECT_EQ(seal::decode_header(old.bytes, header), seal::Refusal::none);
@@ -315,8 +315,7 @@ TEST(DataAttack, TruncatedAndLengthenedCopiesHaveNoEffect) {
   }));
 }
 
-// On the path: datagrams are removed or delayed
-// ----------------------------------------------------
+// ---- an attacker on the path removes or delays datagrams ----
 
 // Expects right results of exact calls, whatever is lost, and the end of the lossy call at its
 // deadline.
@@ -356,8 +355,8 @@ TEST(DataAttack, ChosenLossIsLoss) {
   std::size_t count = 0;
   expect_only_loss([&count](SealedJob& job) {
     job.network = [&count](const Flying& flying) {
-      // Removes every second short datagram (reports, ENDs, requests), and every eighth of the long
-      // ones
+      // Removes every second of the short datagrams (reports, ENDs, requests), and every eighth of
+      // the long ones (data).
       const bool taken = flying.bytes.size() < 200 ? count++ % 2 == 0 : count++ % 8 == 0;
       return taken ? std::vector<Flying>{} : std::vector<Flying>{flying};
     };

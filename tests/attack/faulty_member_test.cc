@@ -151,7 +151,7 @@ TEST_P(FaultyClaim, EndsNobodysCalls) {
   for (; round < 4; ++round) expect_call();
 }
 
-// Later calls must go on from the right numbers, not from the false ones.
+// The faulty member claims false numbers only during the first call. Later calls must succeed.
 TEST_P(FaultyClaim, DoesNotOutliveIt) {
   says([](Rank to, const Bytes&) { return forgeries(77, kFaulty, to, 0)[GetParam()].plain; });
   expect_call();
@@ -162,8 +162,8 @@ TEST_P(FaultyClaim, DoesNotOutliveIt) {
 INSTANTIATE_TEST_SUITE_P(Each, FaultyClaim,
                          ::testing::Range<std::size_t>(0, forgeries(77, 0, 1, 0).size()));
 
-// A peer's claims about itself may end an exact call. But no rank can be as far ahead as these
-// numbers claim, so they are not believed.
+// A peer's claim to have opened or settled later rounds may end an exact call. These numbers are
+// farther ahead than any rank can be (limits::kRoundsAheadMax), so receivers must refuse them.
 TEST_F(FaultyMember, NumbersThatJumpEndNoExactCall) {
   constexpr std::uint32_t kFar = 3 * limits::kRoundsAheadMax;
   wire::DataHeader opens{.round = 9, .flow_packets = 4};
@@ -198,7 +198,8 @@ TEST_F(FaultyMember, RandomDatagramsEndNobodysCalls) {
   expect_calls(6);
 }
 
-// The fields are sealed with a right checksum, so receivers read all of them.
+// Random fields of data headers. The datagrams have a right checksum and seal, so receivers read
+// all fields.
 TEST_F(FaultyMember, RandomFieldsEndNobodysCalls) {
   std::mt19937 random(29);
   says_instead([&random](Rank, Bytes plain) {
@@ -247,7 +248,9 @@ Bytes unsettled(Bytes plain) {
   return plain;
 }
 
-// With each datagram the faulty member requests member 0's data again. It never confirms any data.
+// With each of its datagrams the faulty member sends member 0 three repair requests for the same
+// packets. It never confirms data. A packet is sent again four times (kRepairsPerPacket); then each
+// request gets at most one packet.
 TEST_F(FaultyMember, RepairRequestsAreAnsweredFourTimesAndThenOneByOne) {
   constexpr std::uint32_t kPackets = 56;  // length of the flow from a member to the faulty one
   std::uint16_t requests = 0;

@@ -1,5 +1,5 @@
-// Datagrams that would do harm if a receiver believed them. Their maker knows the wire format, the
-// epoch and all numbers.
+// Datagrams that would do harm if a receiver believed them. The forger knows the wire format, the
+// epoch, and all numbers of rounds, flows and datagrams.
 #pragma once
 
 #include <bit>

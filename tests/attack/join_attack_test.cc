@@ -33,7 +33,8 @@ LocalConfiguration member(int rank, std::uint16_t port, std::string_view secrets
   return local;
 }
 
-// A job whose last rank comes when the test says so; the others have begun to meet.
+// A job whose last rank starts when the test calls expect_start(). Its other ranks begin to meet at
+// once.
 class Job {
  public:
   explicit Job(std::uint16_t port) : port_(port) {
@@ -65,7 +66,8 @@ std::string client_hello(std::string_view secrets) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Returns a request that would end the meeting at a server without a secret.
+// Returns a request that stores a wrong text where ranks look for rank 0's invitation. At a server
+// without a secret this would end the meeting.
 std::string misfit() {
   const MeetingKeys keys(configuration(1, kRanks, 1));
   return greeting() + request_of(StoreOperation::put, keys.root(), "not an invitation");
@@ -160,8 +162,8 @@ TEST(JoinAttack, ProcessWithoutASecretIsToldWhatItLacks) {
   job.expect_start();
 }
 
-// Repeats on another connection all that one rank said. If the server believed the copy, one rank
-// would be claimed twice.
+// Repeats on another connection all bytes that one rank sent. If the server believed the copy, two
+// processes would claim to be that rank.
 TEST(JoinAttack, ReplayedConversationIsNotHeard) {
   const std::uint16_t port = free_port();
   Job job(port);
@@ -235,7 +237,8 @@ TEST(JoinAttack, ImpostorInRankZerosPlaceIsWaitedOut) {
   }
 }
 
-// Unlike a stranger, a process with the secret may end the meeting. All ranks are told why.
+// A process that has the secret, but does not fit the job, ends the meeting, as a stranger cannot.
+// All ranks must be told why.
 TEST(JoinAttack, MisfitThatKnowsTheSecretEndsTheMeetingForAll) {
   const std::uint16_t port = free_port();
   std::vector<Joining> joining;
@@ -343,7 +346,8 @@ TEST_F(CertificateAttack, FloodsOfJunkAndUnfinishedHandshakesDoNotPreventTheStar
   expect_start();
 }
 
-// If rank 0 refuses a joining rank that trusts it, this rank learns why at once.
+// Rank 0 refuses a joining rank, although that rank trusts rank 0's certificate. The joining rank
+// must be told why at once.
 TEST_F(CertificateAttack, GuestThatIsNotTakenIsToldAtOnce) {
   keys::Authority second("second");
   keys::CertificateFiles files = second.member_of("a");

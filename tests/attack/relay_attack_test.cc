@@ -80,7 +80,7 @@ TEST_F(RelayAttack, AStrangersDatagramsAreNotForwardedAndNotAnswered) {
   EXPECT_GE(group_.counter(kRelay, "refused_forged"), 1400u);
 }
 
-// Each request to the relay is sent another 20 times. The relay must forward none of the copies.
+// The attacker sends 20 copies of each request to the relay. The relay must forward none of them.
 TEST_F(RelayAttack, ACopiedRequestIsForwardedOnce) {
   group_.network = [](const RelayedDatagram& one) {
     std::vector<RelayedDatagram> all = {one};
@@ -137,7 +137,7 @@ TEST_F(RelayAttack, AMemberReachesNobodyWhoIsNoMember) {
     member.seal_path_message(kRelay, ByteSpan(message), sealed);
     group_.inject({RelayGroup::address_of(1), RelayGroup::address_of(kRelay), sealed});
   };
-  // The relay refuses datagram numbers that rank 1 has used. 2000 requests go beyond those.
+  // The relay refuses datagram numbers that rank 1 has used, so this sends more requests than that.
   for (int i = 0; i < 2000; ++i) ask_for(RelayGroup::name_of(77));
   for (int i = 0; i < 100; ++i) ask_for(RelayGroup::name_of(1));  // and to itself
   for (int i = 0; i < 100; ++i) ask_for(RelayGroup::name_of(kRelay));
@@ -176,8 +176,8 @@ TEST_F(RelayAttack, NobodyButItsRelaySlowsAProcessDown) {
   EXPECT_FALSE(group_.at(1).poll_share());
 }
 
-// A member that is a relay and misbehaves. It answers challenges at its own address, so it is
-// chosen.
+// A member that is a relay and misbehaves. It answers challenges at its own address, so other
+// members choose it as their relay.
 class BadRelay {
  public:
   explicit BadRelay(RelayGroup& group) : group_(group) {
@@ -330,8 +330,8 @@ TEST_F(RelayThatIsBad, SayingThatItRelaysNothingSlowsDownWhatGoesThroughItAlone)
   EXPECT_EQ(group_.counter(1, "relay_words_refused"), 1u);
 }
 
-// The relay drops everything. The members would change to another relay; there is none, so they ask
-// for a path of their own, and for help.
+// The relay drops everything. The members look for another relay. There is none, so they try the
+// direct path, and must find it when it works again.
 TEST_F(RelayThatIsBad, DroppingEverythingIsFoundOut) {
   group_.set_busy(true);
   bad_ = [](const Bytes&) { return std::vector<Bytes>(); };

@@ -51,8 +51,8 @@ class SealedJob {
 
   // Called for each datagram that a process sends. The returned datagrams travel instead.
   std::function<std::vector<Flying>(const Flying&)> network;
-  // Called for each plain datagram before it is sealed. The returned messages are sent instead, as
-  // by a faulty member.
+  // Called for each plain datagram before it is sealed. The returned messages are sealed and sent
+  // instead, as by a faulty member.
   std::function<std::vector<Bytes>(Rank from, Rank to, const Bytes& plain)> betrayal;
 
   collective::Engine& engine(Rank rank) { return members_[rank]->member->engine(); }
@@ -61,7 +61,8 @@ class SealedJob {
     return engine(rank).endpoint().counters();
   }
   Instant now() const { return now_; }
-  // Returns a checksum of all bytes that these processes sent, and of the times.
+  // Returns a checksum of all bytes that these processes sent, and of the times when they sent
+  // them.
   std::uint32_t trace() const { return trace_; }
   std::uint64_t bytes_between(Rank from, Rank to) const {
     const auto found = bytes_.find({from, to});

@@ -1,5 +1,5 @@
-// Strangers at a rendezvous: connections over loopback on threads of their own, which send the
-// test's bytes, repeatedly or not at all.
+// Strangers at a rendezvous: connections over loopback that come again and again (Flood), or stay
+// open (Held). They send bytes that the test chooses.
 #pragma once
 
 #include <atomic>
@@ -42,7 +42,7 @@ class Flood {
         continue;
       }
       say(socket);
-      // Closes by a reset, because a normal close would block the port for a minute.
+      // Closes by a reset, because a normal close would keep the local port in use for a minute.
       socket.set_option(asio::socket_base::linger(true, 0), error);
       ++connections_;
     }

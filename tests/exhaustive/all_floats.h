@@ -1,5 +1,6 @@
 // Divides all floats among all processors. Represents the nearest code of each float as a
-// staircase: codes rise with magnitudes, so a search only looks at the next step.
+// staircase: codes rise with magnitudes, so a walk over rising floats compares each one only with
+// the next step.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +24,8 @@ inline float from_bits(std::uint32_t bits) {
 // steps[c] is the smallest magnitude, as float bits, whose code is above c.
 using Steps = std::vector<std::uint32_t>;
 
-// A tie goes to the even code: up from an odd code, and down from an even one.
+// Returns the step at `middle`, the midpoint of two codes. A tie goes to the even code: up from an
+// odd code, and down from an even one.
 inline std::uint32_t step_at(double middle, bool tie_goes_up) {
   auto at =
       static_cast<float>(middle);  // every midpoint used here is a float, but for bfloat16's first

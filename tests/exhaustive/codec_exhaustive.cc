@@ -37,8 +37,8 @@ Steps steps_with_infinity(int mantissa_bits, int bias) {
   return steps_between(float_magnitudes(mantissa_bits, bias, infinity));
 }
 
-// Returns the number of floats of both signs whose code differs from the staircase's, or for NaNs
-// fails `nan_is_right`.
+// Returns the number of floats of both signs with a wrong code. For a NaN, `nan_is_right` decides;
+// any other code is wrong if it differs from the staircase's.
 template <typename Encode, typename NanIsRight>
 std::uint64_t count_not_nearest(const Steps& steps, int sign_bit, Encode encode,
                                 NanIsRight nan_is_right) {
@@ -84,8 +84,9 @@ class Line {
   std::uint64_t wrong_ = 0;
 };
 
-// Checks one element format, a template argument so that its shifts and masks are constants in the
-// loop. `encoder`: the codec whose blocks hold such elements, or native.
+// Checks one element format. The format is a template argument, so that its shifts and masks are
+// constants in the loop. `encoder`: the codec whose blocks hold such elements, or native if none
+// does.
 template <Minifloat format>
 bool check_element(const ElementTable& table, Codec encoder) {
   Line line(table.name.c_str());

@@ -37,7 +37,7 @@ constexpr int kSkipped = 77;
 class Machine {
  public:
   virtual ~Machine() = default;
-  // Jobs hold host addresses here and below.
+  // Encodes packets. The job's addresses are those of host memory, also in accumulate().
   virtual void encode(const codec::Format& format, const EncodeJob& job) = 0;
   // Adds one encoded contribution, with one factor for all packets.
   virtual void accumulate(const codec::Format& format, const SumJob& job) = 0;
@@ -108,8 +108,8 @@ std::uint64_t random_bits(std::uint64_t i) {
   return z ^ z >> 31;
 }
 
-// Returns value i of a batch. Batches alternate: gradients of some spread, any finite bits, ties,
-// and each of these with some special values.
+// Returns value i of a batch. Three kinds take turns, 8,192 values each: gradients of some spread,
+// any finite bits, and ties between codes. In every fourth batch some values are special ones.
 float value(std::uint64_t batch, std::uint64_t i) {
   const std::uint64_t bits = random_bits(batch * kBatch + i);
   const auto low = static_cast<std::uint32_t>(bits);
@@ -262,7 +262,7 @@ int check_device(const Arguments& arguments) {
   const auto context = device::context_of(**driver, 0);
   if (!context.ok()) return std::printf("%s\n", context.status().c_str()), 1;
   const device::ContextScope scope(**driver, context->context);
-  // The CUDA double has no kernels of its own, so it is given those for the host.
+  // The CUDA double has no kernels of its own, so it is given kernels that are host functions.
   void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   const bool is_double = register_host_kernels(library);
   const auto kernels = Kernels::load(**driver);

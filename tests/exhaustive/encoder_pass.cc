@@ -22,8 +22,9 @@ int code_at(std::span<const std::byte> codes, int code_bits, std::size_t element
   return window >> (bit % 8) & ((1 << code_bits) - 1);
 }
 
-// Encodes one packet at a time. The first element of each block is the format's largest value,
-// which fixes the block's scale; the others are the next magnitudes, all of one sign.
+// Encodes one packet at a time. The first element of each block is the format's largest value, so
+// that the block's scale is 1. The other elements are the next magnitudes to be tested, all of one
+// sign.
 class EncoderPass {
  public:
   EncoderPass(Codec codec, const Steps& steps, bool negative)

@@ -1,5 +1,6 @@
-// How the codec targets read a fuzzer's input. An input begins with a format and a place. They have
-// a fixed number of bytes, and every value of these bytes is valid. The target reads the rest.
+// How the codec targets read a fuzzer's input. An input has a format and a place at its front. Both
+// take a fixed number of bytes, and every value of these bytes is valid. The bytes behind them mean
+// what each target says.
 #pragma once
 
 #include <cstddef>

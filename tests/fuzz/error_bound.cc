@@ -12,9 +12,9 @@ namespace {
 
 using codec::ScaleKind;
 
-// Bound on the error of the two or three float operations between a value and its code.
+// Bound on the relative error of the two or three float operations between a value and its code.
 constexpr double kArithmetic = 0x1p-19;
-// A smaller scale, or its inverse, is subnormal or overflows.
+// Least scale. A smaller scale is subnormal, or its inverse overflows.
 constexpr double kSmallestScale = 0x1p-104;
 
 double float_bound(Codec codec, double value, bool stochastic) {
@@ -23,15 +23,14 @@ double float_bound(Codec codec, double value, bool stochastic) {
   return stochastic ? quantum : quantum / 2;
 }
 
-// Bounds for a group: its largest possible scale, and how much of its largest elements is clipped
-// if that scale was rounded down.
+// Bounds for a group of elements that share a scale: the largest scale that the group may have, and
+// how much of its largest element may be clipped.
 struct ScaleBound {
   double largest = 0.0;
   double clipped = 0.0;  // how much is clipped if the scale was rounded down
 };
 
-// Returns the power of two of the element format's largest value; it is at least half of that
-// value.
+// Returns the largest power of two that is not above the element format's largest value.
 double top_binade(const codec::Minifloat& element) {
   return std::exp2(std::ilogb(codec::largest(element)));
 }

@@ -1,5 +1,5 @@
-// Agreement must handle any value in a store: a value is a valid message or is refused. Every rank
-// must accept the table that rank 0 makes of the Hellos that it accepted.
+// Ranks that agree on a group must handle any value in the store: a value is a valid message or is
+// refused. Rank 0 makes a table of the Hellos that it accepted. Every rank must accept that table.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,8 +1,8 @@
 // Decoding must handle all bytes. Any bytes of a packet's length decode, in every format and on
 // every instruction set, to the values that the definition gives.
 //
-// Input: instruction set, format, place, a scale, elements, the values to be added to, then the
-// payload.
+// Input: instruction set, format, place, a scale, the number of elements, a value to which each
+// decoded one is added, then the payload.
 #include <algorithm>
 #include <cstring>
 #include <vector>

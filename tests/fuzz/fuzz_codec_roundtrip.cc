@@ -1,6 +1,6 @@
-// Encoding must handle all floats. They encode to the same bytes on every instruction set and every
-// time. They decode to values within the format's quantum: finite values to finite ones, others to
-// NaN.
+// Encoding must handle all floats. Floats encode to the same bytes on every instruction set and
+// every time. Finite floats decode to finite values within the format's error bound. A block with
+// an infinity or NaN decodes to NaN.
 //
 // Input: instruction set, format, place, shape, then the floats.
 #include <algorithm>
@@ -22,8 +22,9 @@ using leeway::fuzz::same;
 
 namespace {
 
-// Reads floats. A fuzzer's bytes give all exponents, and the largest then decides a block's scale.
-// So the shape may limit exponents to a few binades: exponent = base + (own exponent & mask).
+// Reads floats. Random bytes give exponents of all sizes. The largest float then decides its
+// block's scale, and most others become 0. So the input may limit exponents to a few powers of two:
+// exponent = base + (own exponent & mask).
 std::vector<float> read_floats(fuzz::Input& input) {
   constexpr std::uint32_t kMasks[] = {0xFF, 0x1F, 0x07, 0x01};
   const std::uint32_t mask = kMasks[input.byte() % 4];
@@ -41,7 +42,7 @@ std::vector<float> read_floats(fuzz::Input& input) {
 
 std::vector<std::byte> encoded(const codec::Format& format, const codec::Place& place,
                                std::span<const float> values) {
-  // Filled, because earlier bytes of the buffer must not show in the result.
+  // The buffer is filled with a pattern, because the encoder must overwrite every byte of it.
   std::vector<std::byte> payload(format.encoded_bytes(values.size()), std::byte{0xA5});
   codec::encode(format, values, place, payload);
   return payload;
@@ -64,8 +65,8 @@ bool all_finite(std::span<const float> values) {
   return std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
 }
 
-// Expects values within the error bound. Blocks with an infinity or NaN become NaN as a whole, and
-// do not affect other blocks.
+// Expects decoded values within the error bound. A block with an infinity or NaN must become NaN as
+// a whole, and must not affect other blocks.
 void expect_near(const codec::Format& format, std::span<const float> in,
                  std::span<const float> out) {
   const bool bounded = !format.options.clip && format.options.bound == 0.0f;
@@ -105,9 +106,9 @@ double sum_of_magnitudes(std::span<const float> values) {
   return sum;
 }
 
-// Expects at most `kept` nonzero elements in each group, with the right signs. None may exceed the
-// sum of the group's magnitudes by more than a step of E4M3: an eighth of the value, or 2^-9 of a
-// scale that the packet's largest value determines.
+// Expects at most `kept` nonzero elements in each group, with the right signs. No element may
+// exceed the sum of the group's magnitudes by more than a step of E4M3. A step is an eighth of the
+// value, or for small values 2^-9 of a scale that depends on the packet's largest value.
 void expect_sampled(const codec::Format& format, std::span<const float> in,
                     std::span<const float> out) {
   if (!all_finite(in)) return;

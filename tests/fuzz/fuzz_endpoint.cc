@@ -1,9 +1,9 @@
 // Plays a hostile peer that has the keys. The input is a script of datagrams with a valid prefix
-// and checksum but arbitrary fields, which reach a process during its operations. Some name
-// communicators that are closed or unknown. The process must not crash or read out of bounds, and
-// must finish by its deadlines. For each datagram that reaches no member it may send at most one.
-// The script is played twice: to a process without pace, and to one whose pace follows the peer's
-// reports.
+// and checksum but arbitrary fields, which reach a process during its operations. Some datagrams
+// name communicators that are closed or unknown. The process must not crash or read out of bounds,
+// and must finish by its deadlines. A datagram that belongs to no communicator of the process may
+// cause at most one datagram in answer. The script is played twice: to a process without pace, and
+// to one whose pace follows the peer's reports.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -77,7 +77,7 @@ struct Victim {
     member = &node.join(now, config, {0, 1, 2, 3});
     config.epoch = kClosed;
     (void)node.part(node.join(now, config, {0, 1, 2, 3}));
-    // Probes, so that peers can claim that they heard this rank's multicast.
+    // Sends probes, so that peers can claim that they heard this rank's multicast.
     member->engine().endpoint().probe_all();
     requests[0].spec = {.kind = collective::OperationKind::all_reduce,
                         .input = std::span(gradient),

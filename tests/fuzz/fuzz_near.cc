@@ -1,6 +1,7 @@
-// Peers write anything into their parts of an arena while this rank waits in its calls. Each call
-// must end by its deadline. Nothing but this rank's tensors may be written, and peers' memory may
-// only be read where this rank mapped it. The input decides the calls and what peers do.
+// Peers write anything into their parts of an arena (memory that all ranks of a host map) while
+// this rank waits in its calls. Each call must end by its deadline. It may write nothing but this
+// rank's tensors and parts of the arena, and read peers' memory only where this rank has mapped it.
+// The input decides the calls and what peers do.
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// A forger's datagrams must not be opened, and must change nothing. The peer's own datagrams must
-// be opened, whatever came before. The input decides what is sent.
+// A process must not open a forger's datagrams, and they must change nothing. It must open the
+// peer's own datagrams, whatever came before them. The input decides what is sent.
 #include <algorithm>
 #include <array>
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Tests mistakes of users and datagrams of strangers, with real processes. Each must be refused or
-// reported, and nothing may hang.
+// Tests mistakes of users and datagrams of strangers, with real processes. Each mistake must be
+// reported, each such datagram must be refused, and no process may hang.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>

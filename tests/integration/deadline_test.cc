@@ -18,9 +18,10 @@ constexpr double kDeadlineMs = 400.0;
 constexpr double kTickMs = static_cast<double>(limits::kTickNs) / 1e6;
 
 // Time that a busy machine may add. Test machines have two cores for four ranks and other work, so
-// a process may wait for a time slice before it runs, and sometimes for many. So the median
-// lateness may be a tick and one slice; the worst may be 100 ms plus twice the longest delay of a
-// thread of this test that only sleeps. On a quiet machine all calls are within a tick.
+// a process may wait for one time slice of the scheduler before it runs, and sometimes for many. So
+// the median lateness may be a tick and one slice. The worst lateness may be 100 ms plus twice the
+// longest delay of a thread of this test that only sleeps. On a quiet machine all calls return
+// within a tick.
 constexpr double kSliceMs = 4.0;
 constexpr double kWorstDelayMs = 100.0;
 
@@ -40,9 +41,9 @@ bool overdue(const Facts& call) {
   return call["cut"] == true || call["ok"] == false;
 }
 
-// Returns true if the call ended at its deadline or by an error because of the stopped rank. A call
-// that lacks nothing of that rank does not count: on a busy machine, the deadline may also cut a
-// call that waits for another rank.
+// Returns true if the call failed, or if its deadline cut it while packets of the stopped rank were
+// missing. A cut call that has all packets of that rank does not count. It waited for another rank,
+// as may happen on a busy machine.
 bool waited_for_victim(const Facts& call) {
   return call["ok"] == false || (call["cut"] == true && call["arrived"] < call["expected"]);
 }
@@ -83,8 +84,8 @@ void expect_each_survivor(const std::vector<Facts>& all, auto&& expectation) {
   }
 }
 
-// Expects that lossy calls returned what they had, and reported that they were cut and whose
-// packets were missing.
+// Expects that lossy calls succeeded with the packets that had arrived. Their reports must say that
+// the deadline cut them, and whose packets were missing.
 void expect_lossy_cuts(const std::vector<Facts>& all) {
   expect_each_survivor(all, [](int rank, const Facts& facts) {
     EXPECT_EQ(facts["first_error"]["code"], "ok")
@@ -111,8 +112,8 @@ void expect_exact_errors(const std::vector<Facts>& all) {
   });
 }
 
-// Stops rank 2 during its rounds, and continues it after the deadline has cut three calls of the
-// others.
+// Stops rank 2 during its rounds. Continues it after the deadline has cut three calls of each other
+// rank.
 std::vector<Facts> stop_and_continue(const std::string& delivery,
                                      const Environment& environment = {}) {
   RankGroup group(rounds_of(delivery, {"rounds=60", "cuts=3"}, environment));
@@ -180,8 +181,8 @@ TEST(Deadline, ExactNamesTheStoppedRank) {
   expect_recovery(all);
 }
 
-// With shared memory, the ring to the stopped rank is full. Trains to other ranks must not wait for
-// room in that ring.
+// With shared memory, the ring to the stopped rank becomes full, because nobody empties it. Trains
+// to other ranks must not wait for room in that ring.
 TEST(Deadline, BestEffortReturnsInTimeWhenARankOfTheSameMemoryIsStopped) {
   const SchedulingDelay delay;
   const auto all = stop_and_continue("best_effort", {{"LEEWAY_TRANSPORT", "shm"}});

@@ -1,9 +1,9 @@
 // The links of the virtual machine of tools/vm_test: each rank has a network device, with the
 // kernel's netem on the way to it.
 //
-// LEEWAY_TEST_LINKS ("v1,v2,v3,v4") names the ranks' devices. LEEWAY_TEST_PORTS names the bridge's
-// ends of the same links, where netem is put. LEEWAY_TEST_RDMA_ADDRESSES has the ranks' addresses.
-// Without these variables, tests that need the links are skipped.
+// LEEWAY_TEST_LINKS ("v1,v2,v3,v4") names the ranks' devices. LEEWAY_TEST_PORTS names the other
+// ends of the same links, at the bridge. Netem is put on those. LEEWAY_TEST_RDMA_ADDRESSES has the
+// ranks' addresses. Without these variables, tests that need the links are skipped.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 
 namespace leeway::integration {
 
-// All ranks must make the same calls of this class in the same order.
+// Calls operations on a communicator. All ranks must call the same members in the same order.
 class EveryOperation {
  public:
   EveryOperation(Communicator& group, Tally& tally) : group_(group), tally_(tally) {}
@@ -40,8 +40,8 @@ class EveryOperation {
 
 // Returns element i of the right result of a reduction over all ranks.
 int reduced(ReduceOp op, int ranks, std::size_t i, std::uint32_t salt);
-// Returns element i of one rank's contribution. Products need small factors, and averages need sums
-// that the number of ranks divides.
+// Returns element i of one rank's contribution. For products it is so small that the result stays
+// exact. For averages the sum over all ranks is a multiple of their number.
 int part(ReduceOp op, int ranks, int rank, std::size_t i, std::uint32_t salt);
 
 int factor_of(int rank);

@@ -86,7 +86,8 @@ int scribble() {
 }  // namespace
 
 // Runs every exact operation. `elements_max`: the largest block, in float32 elements. `types=0`:
-// float32 only. `late_ms`: rank 0 begins so many ms later, when the others sleep in their calls.
+// float32 only. `late_ms`: how much later rank 0 begins, in ms; the others sleep in their calls
+// then, and must be woken.
 Facts collectives(const Arguments& arguments) {
   const auto group = join();
   if (group->rank() == 0)
@@ -107,8 +108,8 @@ Facts collectives(const Arguments& arguments) {
   return with_counters(tally.facts(), *group);
 }
 
-// Starts more operations than may be open at once (limits::kOpenCollectivesMax), of mixed sizes and
-// kinds.
+// Starts more operations than may be open at once (limits::kOpenCollectivesMax): all-reduces of
+// different lengths, and a ring of messages.
 Facts in_flight(const Arguments& arguments) {
   const auto group = join();
   const auto operations = static_cast<std::uint32_t>(arguments.number("operations", 40));
@@ -117,7 +118,8 @@ Facts in_flight(const Arguments& arguments) {
   for (std::uint32_t k = 0; k < operations; ++k)
     pending.push_back(start_all_reduce(*group, 1 + 977 * k, k));
   EveryOperation(*group, tally)
-      // Messages have numbers of their own, so they do not wait for the collectives.
+      // Messages and collectives are numbered separately, so these messages do not wait for the
+      // collectives.
       .ring(DataType::f32, 5000);
   for (auto at = pending.rbegin(); at != pending.rend(); ++at) {
     const auto outcome = at->work.wait();
@@ -143,8 +145,8 @@ Facts two_groups(const Arguments&) {
   second_options.rendezvous.replace(colon, std::string::npos, std::to_string(next_port));
   second_options.communicator_name = "second";
   const auto second = join(second_options);
-  // Datagrams that arrived before this rank joined their group were refused already, so they are
-  // subtracted.
+  // A datagram that arrived before this rank joined the datagram's group was refused then, and
+  // rightly. Such datagrams are subtracted below.
   const std::uint64_t refused_before = refused_epochs(*first) + refused_epochs(*second);
   Tally first_tally;
   Tally second_tally;

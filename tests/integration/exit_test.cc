@@ -32,17 +32,17 @@ constexpr int kTurns = 20;
 // second at most.
 constexpr auto kLifeMax = 20s;
 
-// One process of a test: its rank, and when it exits.
+// One process of a test: its rank, and the turn that decides when it exits.
 struct Life {
   int rank = 0;
   int turn = 0;
   int port = 0;  // a port that was free when the turn began
   std::string rendezvous() const { return "127.0.0.1:" + std::to_string(port); }
-  // Time until this process calls exit(). It grows with the turn.
+  // Time from the start until this process calls exit(): 0 to 11.4 ms, longer in each turn.
   std::chrono::microseconds moment() const { return std::chrono::microseconds(600) * turn; }
 };
 
-// Globals of a program. exit() destroys them, but first all static objects that were made later.
+// Globals of a program. exit() destroys static objects that were made later before these.
 std::vector<float> tensor_of_program;
 std::unique_ptr<Communicator> communicator_of_program;
 
@@ -78,7 +78,8 @@ std::string ending_of(pid_t child, std::chrono::steady_clock::time_point until) 
   return WEXITSTATUS(status) == 0 ? "" : "exit status " + std::to_string(WEXITSTATUS(status));
 }
 
-// Runs `live` in 40 processes, two at a time, and expects that each exits normally in time.
+// Runs `live` in kTurns turns of two processes each, and expects that each process exits normally
+// and in time.
 void expect_none_dies(const std::function<void(const Life&)>& live) {
   for (int turn = 0; turn < kTurns; ++turn) {
     const int port = free_port();
@@ -124,8 +125,8 @@ TEST(Exit, WhileAnotherThreadJoins) {
   });
 }
 
-// A program, or Python's ssl, may have used OpenSSL before Leeway was loaded. OpenSSL's cleanup is
-// then registered before anything of Leeway, as in this test.
+// A program, or Python's ssl, may have used OpenSSL before Leeway was loaded. OpenSSL has then
+// registered its cleanup for exit() before Leeway registers anything, as in this test.
 TEST(Exit, WhileAnotherThreadJoinsAndOpensslIsTornDown) {
   expect_none_dies([](const Life& life) {
     std::atexit(::OPENSSL_cleanup);
@@ -146,8 +147,8 @@ TEST(Exit, WhileJoiningInTheBackground) {
   });
 }
 
-// Makes calls until the process's moment to exit, when exit() frees the tensor. Only Leeway's
-// threads still work on the last call then.
+// Makes calls until the process's moment to exit. exit() then frees the tensor while Leeway's
+// threads may still work on the last call. No thread of the program waits for that call.
 void call_until_the_moment(const Life& life, TransportKind transport, bool sealed) {
   auto made = Communicator::create(options_of(life, transport, sealed));
   if (!made.ok()) return;  // the other one has ended

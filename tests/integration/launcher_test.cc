@@ -1,4 +1,4 @@
-// Starts the same program by other launchers than these tests, without any settings for them.
+// Starts the worker by mpirun, with torchrun's variables, and without a launcher.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// Processes with too few threads, descriptors or system calls. Every call is right, or ends with an
-// error that names what is missing. No process dies.
+// Processes that may have too few threads or descriptors, or may not make some system calls. Every
+// call must be right, or end with an error that names what is missing. No process may die.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -158,9 +158,8 @@ std::string errors_of_two_ranks(TransportKind transport, bool sealed) {
 
 class Routes : public ::testing::TestWithParam<std::pair<TransportKind, bool>> {};
 
-// Checks the errors of children, of which child i had i units of a limited resource. The first
-// child must fail and the last one must not, because it had enough. Every error must name the
-// resource.
+// Checks the errors of children. Child i had i units of a limited resource. Child 0 must fail, and
+// the last child, which had enough, must not. Every error must name the resource.
 void expect_named(const std::vector<std::string>& found, const char* what) {
   for (std::size_t i = 0; i < found.size(); ++i) {
     EXPECT_EQ(found[i].find("signal"), std::string::npos) << i << ": " << found[i];
@@ -180,8 +179,8 @@ TEST_P(Routes, EndWithAnErrorWithoutThreads) {
   expect_named(found, "no thread can be had to");
 }
 
-// The limit of processes also counts threads that other libraries start. It holds for each user, so
-// each child is a user of its own.
+// The kernel's limit on processes (RLIMIT_NPROC) counts all threads of a user, also those that
+// other libraries start. So each child runs as a user of its own.
 TEST_P(Routes, EndWithAnErrorUnderALimitOfProcesses) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root may become a user without processes";
   const auto [transport, sealed] = GetParam();
@@ -207,7 +206,7 @@ TEST_P(Routes, EndWithAnErrorWithoutDescriptors) {
 }
 
 // Rank 0 serves the rendezvous. If it has no descriptor for another rank's connection, the error
-// must say so, and not doubt that the rank is running.
+// must say so. It must not ask whether that rank is running.
 TEST(RankZero, SaysThatItCannotTakeConnections) {
   const auto found = of_children(24, [](int more) {
     std::string port;

@@ -27,8 +27,8 @@ struct LinkCondition {
   const char* netem;   // netem's arguments on every link, for packets that arrive at its rank
   double loss = 0.0;   // share of a link's packets that is lost, in the long run
   double burst = 1.0;  // mean length of a loss burst in packets
-  // If false, packets may be requested again although they are not lost, because they arrive late
-  // or out of order.
+  // If false, packets arrive late or out of order. Ranks may then request packets again that are
+  // not lost.
   bool in_order = true;
 };
 

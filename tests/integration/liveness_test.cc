@@ -80,8 +80,8 @@ TEST(Liveness, ExactCallsNameTheDeadWithinThePeerTimeout) {
 }
 
 TEST(Liveness, ARankThatWasStoppedForLongIsToldThatItWasGivenUp) {
-  // The last mark comes one call before the peer time-out, after which the others go on without the
-  // rank.
+  // A rank prints its mark after kCuts cut calls: one call before the peer time-out, after which
+  // the other ranks go on without the stopped one.
   constexpr int kCuts = static_cast<int>(kPeerTimeoutMs / kCallMs) - 1;
   RankSetup setup = rounds_of("best_effort", kCallMs, 10'000, kCuts);
   setup.scenario.back() = "leave=0";

@@ -10,8 +10,9 @@
 
 namespace leeway::integration {
 
-// Returns the mean squared error of the ratio rule for contributions of variance 1: E[1/(1+K)] -
-// 1/N, where K of N-1 others arrive (src/math/estimate/README.md).
+// Returns the mean squared error of the ratio rule for contributions of variance 1. It is
+// E[1/(1+K)] - 1/N for N ranks, where K of the N-1 contributions from others arrive
+// (src/math/estimate/README.md).
 inline double ratio_error(double loss, int ranks) {
   return (1.0 - std::pow(loss, ranks)) / (ranks * (1.0 - loss)) - 1.0 / ranks;
 }

@@ -14,8 +14,8 @@ namespace {
 constexpr std::array<DataType, 4> kFloatingTypes = {DataType::f32, DataType::f64, DataType::f16,
                                                     DataType::bf16};
 
-// Relative tolerance of an element: above the rounding of 16-bit types, and below the effect of one
-// contribution too many or too few.
+// Relative tolerance of an element. It is above the rounding of 16-bit types (bfloat16: 2^-8). It
+// is below the error of an estimate that counts one contribution too many or too few.
 constexpr double kRounding = 0.01;
 
 // Returns element i of the contribution, which is the same on all ranks.

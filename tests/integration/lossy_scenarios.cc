@@ -147,8 +147,8 @@ Facts lossy_average(const Arguments& arguments) {
 }
 
 // Makes all_reduces back to back while the test stops or kills rank `watched`. Prints the mark
-// "looping" when calls have begun, and "cut" after the deadline has cut `cuts` calls. Ends after
-// `rounds` calls, or with `leave=1` already at the mark "cut".
+// "looping" when calls have begun. Prints the mark "cut" when `cuts` calls were cut by the deadline
+// or have failed, and with `leave=1` ends there. Otherwise ends after `rounds` calls.
 Facts endless_rounds(const Arguments& arguments) {
   const auto group = join();
   const auto rounds = static_cast<std::size_t>(arguments.number("rounds", 80));

@@ -119,8 +119,8 @@ TEST(Memory, ThatIsAskedForByNameAndLackingIsEverybodysError) {
   }
 }
 
-// After the rings break, ranks use UDP. The 32 KiB that they agreed on for a datagram are too long
-// for UDP. So large calls may fail, but no result may be wrong, and small calls must succeed.
+// After the rings break, ranks use UDP. They had agreed on datagrams of 32 KiB, which are too long
+// for UDP here. So large calls may fail, but no result may be wrong, and small calls must succeed.
 TEST(Memory, ThatARankScribblesIntoSpoilsNoResult) {
   constexpr int kScribbler = 2;
   const auto all = run({"scribbled_memory", "scribbler=2"}, over("shm"));

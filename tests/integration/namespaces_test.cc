@@ -81,8 +81,9 @@ TEST_F(Namespaces, ExactAveragesAreEqualOnAllHosts) {
   }
 }
 
-// Each rank owns a quarter of the tensor. It sends three contributions, and then its result to
-// three ranks, or once by multicast. So multicast needs (3 + 1) / (3 + 3) of the datagrams.
+// Each of the four ranks owns a quarter of the tensor. It sends a contribution to each of three
+// owners. It then sends its result three times by unicast, or once by multicast. So multicast needs
+// (3 + 1) / (3 + 3), two thirds, of the datagrams.
 TEST_F(Namespaces, MulticastOverABridgeSendsASpreadHalfOnce) {
   if (!build({})) GTEST_SKIP() << skip_reason_;
   const std::vector<std::string> scenario = {"repeat", "elements=262144", "rounds=20",
@@ -133,8 +134,8 @@ TEST_F(Namespaces, HostsBehindARouterMeet) {
   expect_exact(run({"collectives", "elements_max=20000"}));
 }
 
-// As in containers with --ipc=host, all ranks share memory but have networks of their own. A
-// sleeping rank is woken by a datagram, which the bridge delivers.
+// As in containers with --ipc=host, all ranks share memory, but each has a network of its own. A
+// rank wakes a sleeping one by a datagram, which the bridge delivers.
 TEST_F(Namespaces, RanksThatShareMemoryAndNoNetworkUseMemory) {
   if (!build({})) GTEST_SKIP() << skip_reason_;
   const auto all =
@@ -149,8 +150,8 @@ TEST_F(Namespaces, RanksThatShareMemoryAndNoNetworkUseMemory) {
   EXPECT_GT(bells, 0) << "who sleeps is woken by a datagram, which must find its way";
 }
 
-// UCX wakes ranks by a socket that is local to the network namespace, so here it wakes no rank.
-// Calls may be late then, but must be right.
+// UCX wakes a rank by a socket that works only within a network namespace. Here each rank has its
+// own namespace, so UCX wakes no rank. Calls may be late, but must be right.
 TEST_F(Namespaces, UcxThatCannotWakeIsLateAndRight) {
   if (!build({})) GTEST_SKIP() << skip_reason_;
   const auto all =

@@ -25,8 +25,8 @@ void sweep_leftovers() {
   }
 }
 
-// Returns the number after occurrence `place` (0: the first) of `word` in nft's listing ("packets
-// 17").
+// Returns the number after one occurrence of `word` in nft's listing, for instance 17 for "packets"
+// in "packets 17". `place` counts occurrences from 0.
 std::uint64_t number_after(const std::string& text, const std::string& word, int place) {
   std::size_t at = 0;
   for (int seen = 0; (at = text.find(word, at)) != std::string::npos; at += word.size()) {

@@ -18,10 +18,10 @@ std::vector<float> outcome_contribution(Rank rank, std::size_t count, std::uint3
   return values;
 }
 
-// Leaves out what depends on time. With an exact half these are the counts of repairs, because a
-// rank may ask for a packet twice, and each answer is lost or not by its own number. Noise,
-// including variance_estimate, is left out always: it is measured on a sample of packets that
-// depends on how many calls were open.
+// Leaves out figures of the report that depend on time. If a half is exact, these are the counts of
+// repairs: a rank may request a packet twice, and whether an answer is lost depends on the number
+// of the request. Noise, including variance_estimate, is always left out, because the sample of
+// packets on which it is measured depends on how many calls were open.
 Facts facts_of(const CollectiveReport& report, bool has_exact_half) {
   Facts facts = {{"sequence", report.sequence},
                  {"contributors", report.contributors.histogram},

@@ -14,8 +14,8 @@ namespace leeway::integration {
 // A worker's report about its run: one JSON object, the last line of its output (worker.cc).
 using Facts = nlohmann::json;
 
-// Returns a TCP port of 127.0.0.1 that was free a moment ago. The next port was free, too; there
-// the second communicators of scenarios meet.
+// Returns a TCP port of 127.0.0.1 that was free a moment ago. The next higher port was free, too,
+// because scenarios with two communicators let the second one meet there.
 std::uint16_t free_port();
 
 struct RankSetup {
@@ -23,7 +23,7 @@ struct RankSetup {
   std::vector<std::string> scenario;  // the worker's arguments
   // Variables of all ranks, for example LEEWAY_FAULT. LEEWAY_TRANSPORT is udp unless set here.
   Environment environment;
-  // Variables of single ranks, which override the others. May be shorter than `ranks`.
+  // Variables of single ranks, by rank. They override `environment`. May be shorter than `ranks`.
   std::vector<Environment> environment_of;
   std::string rendezvous;  // default: a free port of 127.0.0.1
   // Words before each rank's command line ("ip netns exec NAME").

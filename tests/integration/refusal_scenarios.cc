@@ -119,8 +119,8 @@ Facts size_mismatch(const Arguments& arguments) {
   return facts;
 }
 
-// All ranks make exact all_reduces. Meanwhile rank 1, through the group's socket, and a stranger
-// send junk to rank 0.
+// All ranks make exact all_reduces. Meanwhile rank 0 gets junk from two sides: from rank 1 through
+// the group's own socket, and from a stranger.
 Facts junk(const Arguments& arguments) {
   const auto group = join();
   const auto own = find_data_socket();

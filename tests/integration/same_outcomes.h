@@ -10,8 +10,8 @@
 
 namespace leeway::integration {
 
-// Settings for both transports. Equal datagram sizes give equal packets. Some packets are damaged,
-// and must be detected.
+// Settings for both transports. Equal datagram sizes give equal packets. The faults also damage
+// some packets (`corrupt`), which receivers must detect.
 inline const Environment kSameLosses = {
     {"LEEWAY_FAULT", "loss=0.15,burst=3,dup=0.05,corrupt=0.02,seed=9"},
     {"LEEWAY_SEED", "42"},

@@ -181,8 +181,8 @@ void expect_same_report(const CollectiveReport& real, const CollectiveReport& si
   EXPECT_EQ(real.elements_missing, simulated.elements_missing);
   EXPECT_EQ(real.elements_untouched, simulated.elements_untouched);
   EXPECT_EQ(real.estimator, simulated.estimator);
-  // The noise's other figures, such as variance_estimate, come from a sample of packets that
-  // depends on their order of arrival.
+  // Other figures of the noise, such as variance_estimate, are not compared. They come from a
+  // sample of packets that depends on the packets' order of arrival.
   EXPECT_EQ(real.noise.measured, simulated.noise.measured);
   EXPECT_EQ(real.noise.loss, simulated.noise.loss);
 }

@@ -11,7 +11,6 @@ namespace leeway::integration {
 
 class Tally {
  public:
-  // Adds a call's outcome, and how many elements of its result were wrong.
   void add(const std::string& what, const Result<CollectiveReport>& outcome, std::uint64_t wrong) {
     ++calls_;
     wrong_ += wrong;

@@ -18,9 +18,9 @@ class Tensor {
   Tensor(DataType type, std::size_t count)
       : type_(type), count_(count), bytes_(count * size_of(type)) {}
 
-  // `value_of(i)` must return a small whole number >= 0. Values up to 8 are exact in every type but
-  // boolean. Results up to 127 are exact, too, except in FP8, which rounds them once, as reductions
-  // do.
+  // `value_of(i)` must return a whole number from 0 to 127. Up to 8 it is exact in every type but
+  // boolean. Larger numbers are results of reductions. FP8 rounds them once, as reductions do, and
+  // in other types they are exact.
   template <typename ValueOf>
   Tensor(DataType type, std::size_t count, ValueOf&& value_of) : Tensor(type, count) {
     for (std::size_t i = 0; i < count; ++i) set(i, static_cast<int>(value_of(i)));

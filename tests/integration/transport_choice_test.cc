@@ -1,6 +1,6 @@
-// Tests which transport real processes choose: one that is asked for, the automatic choice, and
-// what happens if ranks disagree or one lacks the transport. Tests are skipped if the machine or
-// build lacks the transport.
+// Tests which transport real processes choose if they ask for one, or leave the choice to Leeway.
+// Also tests ranks that disagree, or of which one lacks the transport. A test is skipped if the
+// machine or build lacks its transport.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -104,8 +104,8 @@ TEST_F(TransportChoiceUcx, IsRightUnderLoad) {
   }
 }
 
-// Ranks have separate /dev/shm folders, so Leeway's shared memory does not connect them. UCX's
-// System V memory would, but is not chosen.
+// Each rank has a /dev/shm of its own, so Leeway's shared memory does not connect ranks. UCX's
+// System V memory would connect them, but the automatic choice does not take UCX.
 TEST_F(TransportChoiceUcx, IsNotTakenUnasked) {
   if (run_command(private_memory()).exit_code != 0) GTEST_SKIP() << "may not mount";
   if (obstacle("verbs").empty()) GTEST_SKIP() << "this machine has RDMA";

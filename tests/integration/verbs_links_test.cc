@@ -26,8 +26,7 @@ TEST_P(Verbs, LossyOperationsAreRightInWhatAllBring) {
 
 INSTANTIATE_TEST_SUITE_P(Links, Verbs, testing::ValuesIn(kLinkConditions), name_of_condition);
 
-// Runs over one kind of link only, because statistics take long in an emulated machine. The UDP
-// tests run over the other kinds.
+// Runs over one kind of link only, because statistics take long in an emulated machine.
 class VerbsAverages : public Verbs {};
 
 TEST_P(VerbsAverages, HaveTheErrorOfTheLoss) {
@@ -54,8 +53,8 @@ INSTANTIATE_TEST_SUITE_P(Links, VerbsMulticast, testing::ValuesIn(kLinkCondition
 
 class VerbsMulticastCount : public VerbsMulticast {};
 
-// A spread half must go out once, by multicast. In each of 5 all-reduces of 256 KiB, a rank's
-// spread half is at least 64 datagrams.
+// A rank must send its spread half once, by multicast. In each of 5 all-reduces of 256 KiB over 4
+// ranks, that half is 64 KiB, which takes at least 64 datagrams.
 TEST_P(VerbsMulticastCount, SpreadHalvesGoOutOnce) {
   for (const Facts& facts : run({"repeat", "elements=65536", "rounds=5", "delivery=exact"})) {
     ASSERT_TRUE(facts.is_object());
@@ -119,9 +118,9 @@ TEST_P(VerbsLarge, FourMebibytesAreExact) {
 
 INSTANTIATE_TEST_SUITE_P(Links, VerbsLarge, testing::Values(kTenthLost), name_of_condition);
 
-// Ranks make rounds until one of them is killed or loses its device. With lossy rounds, the
-// deadline cuts three rounds after that, before the peer time-out of 3 s. An exact round fails
-// after this time-out.
+// Ranks make rounds until one of them, the victim, is killed or loses its device. Lossy rounds have
+// a deadline of 0.9 s. So the deadline cuts three rounds after the harm, before the peer time-out
+// of 3 s. An exact round fails at that time-out.
 class VerbsHarm : public testing::Test {
  protected:
   static constexpr int kVictim = 2;

@@ -99,7 +99,8 @@ void config_is_looked_at(const Rank& rank) {
   config = good;
   config.blocking = 2;
   EXPECT_CODE(rank, init(config), ncclInvalidArgument);
-  // The header of 2.13 has no member `blocking`, so its bytes are ignored.
+  // The config of NCCL 2.13's header has no member `blocking`, so the bytes in its place are
+  // ignored.
   config.version = 21300;
   EXPECT_OK(rank, init(config));
   config = good;

@@ -78,7 +78,7 @@ bool run_as_processes(const Case& one, const Arguments& arguments, Shared& share
     const pid_t child = ::fork();
     if (child == 0) {
       ::alarm(kCaseSeconds);
-      // Each process opens CUDA after the fork, because a child cannot use CUDA of its parent.
+      // Each process opens CUDA after the fork, because a child cannot use what its parent opened.
       if (arguments.mixed && rank % 2 == 1) {
         ::setenv("CUDA_VISIBLE_DEVICES", "", 1);
       } else if (arguments.device) {

@@ -1,6 +1,6 @@
-// nccl_conformance: one case for each rule that NCCL promises its programs. Uses NCCL's header
-// only. The letter in a rule's name says what the rule is about: A arguments, C communicators, G
-// groups, L processes, T element types.
+// nccl_conformance: one case for each rule that NCCL promises its programs. Uses only what NCCL's
+// header declares. The letter in a rule's name says what the rule is about: A arguments, C
+// communicators, G groups, L processes, T element types.
 //
 // A case runs on all ranks at once, as threads or processes. The first failed check prints its
 // place and ends the program, because other ranks would wait for the failed one.
@@ -18,7 +18,7 @@
 
 namespace conformance {
 
-// State that all ranks share; in shared memory, if they are processes.
+// State that all ranks share. It lies in shared memory if ranks are processes.
 struct Shared {
   pthread_barrier_t barrier;
   ncclUniqueId id;

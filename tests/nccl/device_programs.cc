@@ -4,12 +4,13 @@
 //
 //   device_programs [--programs N] [--seed S] [--connections N] [--ranks N] [--encoded 1]
 //
-// --encoded: data are small whole numbers in float32, which a policy sends as float16. Kernels
-// encode long tensors, and a kernel of the program makes sums small again.
+// --encoded: data are small whole numbers in float32, which a policy sends as float16. Leeway's
+// kernels encode long tensors. After each sum, a kernel of the program reduces its elements modulo
+// kModulus, so that they stay small.
 //
 // Ranks are threads, each with a device. All run the same program, whose right result the host
-// computes. Work on different streams is ordered by events only: a buffer passes from one stream to
-// another by an event.
+// computes. Work on different streams is ordered by events only: a stream that uses a buffer first
+// waits for an event on the stream that used it last.
 #include <dlfcn.h>
 #include <signal.h>
 #include <unistd.h>
@@ -43,7 +44,8 @@ constexpr std::size_t kBuffers = 6;
 constexpr std::size_t kStreams = 3;
 constexpr std::size_t kComms = 2;
 constexpr std::size_t kCapacity = std::size_t{1} << 20;  // elements of a buffer
-// Number of elements that are checked behind those that a program uses. They must not change.
+// Number of elements behind those that a program uses, which are checked, too: they must not
+// change.
 constexpr std::size_t kMargin = 1024;
 constexpr unsigned kProgramSeconds = 120;
 
@@ -81,7 +83,7 @@ struct Action {
   std::size_t to = 0;
   std::size_t count = 0;
   std::uint32_t value = 0;  // value that a kernel writes, or root of a broadcast
-  // The calls of a group or a graph. Those of a graph use the graph's stream and one more.
+  // The calls of a group or a graph. The calls of a graph use the graph's stream and one other.
   std::vector<Action> inside;
   int launches = 0;  // how often a graph is launched
 };
@@ -421,7 +423,7 @@ class Runner {
     }
   }
 
-  // Makes the sums of a call as small as other numbers, with --encoded.
+  // With --encoded, makes the sums that a call has left in a buffer as small as the other numbers.
   void fold(const Action& action) {
     if (!encoded || (action.kind != Kind::all_reduce && action.kind != Kind::reduce_scatter))
       return;

@@ -1,5 +1,5 @@
-// Processes that exit while a communicator is being made, in the background or on another thread,
-// or during a call. Also processes that may have only few threads. Each process must end with the
+// Processes that exit during a call, or while a communicator is being made in the background or on
+// another thread. Also processes that may have only few threads. Each process must end with the
 // exit status that it asked for.
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -67,8 +67,9 @@ ncclResult_t join(const Meeting& meeting, int rank, bool blocking, ncclComm_t* c
   std::exit(kStatus);
 }
 
-// Runs as a user of its own that may have `threads` threads; without root there is no limit. Calls
-// may return errors, and results are not checked. The process must only exit as it asked to.
+// Runs as a user of its own that may have `threads` threads. Only root may become another user, so
+// without root there is no limit. Calls may return errors, and results are not checked. Only the
+// exit status must be the right one.
 [[noreturn]] void live_with_few_threads(int threads) {
   alarm(kSecondsMax);
   int version = 0;

@@ -15,7 +15,7 @@ namespace {
 // Limit on the time of ncclCommAbort. Rule C5 permits 100 ms, but a busy machine needs longer.
 constexpr double kAbortSeconds = 1.0;
 
-// C4: an operation with a dead peer fails, and so does each later one. C5: abort does not wait.
+// C4: an operation with a dead peer fails, and so does each later one. C5: abort waits for no peer.
 void dead_peer(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   int value = 1;
@@ -92,8 +92,8 @@ void abort_ends_what_waits(const Rank& rank) {
   EXPECT_CODE(rank, ncclCommAbort(comm), ncclInvalidArgument);
 }
 
-// C5: a group fails if one of its operations was aborted before it began. Operations on its other
-// communicators go on.
+// C5: a group fails if the communicator of one of its calls is aborted before ncclGroupEnd(). The
+// communicators of its other calls still work.
 void abort_ends_what_a_group_gathered(const Rank& rank) {
   const ncclComm_t other = rank.connect();
   for (const bool beside : {false, true}) {
@@ -146,9 +146,9 @@ void failed_join_has_a_text(const Rank& rank) {
   rank.barrier();
 }
 
-// nccl.h: revoking stops calls in progress. The state then becomes ncclSuccess, and the
-// communicator may be split, shrunk and destroyed. A waiting call may fail before its own rank
-// revokes, because a peer has revoked.
+// nccl.h: revoking stops calls in progress. The communicator's state then becomes ncclSuccess, and
+// it may be split, shrunk and destroyed. A waiting call may fail before its own rank revokes the
+// communicator, because another rank has revoked it.
 void revoked_ranks(const Rank& rank, int blocking) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = blocking;
@@ -159,8 +159,8 @@ void revoked_ranks(const Rank& rank, int blocking) {
     entered = true;
     if (rank.rank == 0) return;  // so that no rank's operation is done
     const ncclResult_t code = ncclAllReduce(&value, &value, 1, ncclInt32, ncclSum, comm, nullptr);
-    // On a device the call succeeds as soon as its stream has it. No later code reports that it was
-    // cut off, because a revoked communicator's state is ncclSuccess.
+    // On a device the call returns ncclSuccess as soon as its work is in the stream. Later no code
+    // reports that the call was stopped, because a revoked communicator's state is ncclSuccess.
     EXPECT_THAT_IT(rank, code != ncclSuccess || blocking == 0 || on_devices(),
                    "a sum without rank 0");
   });

@@ -202,7 +202,7 @@ void exchange_parcels(const Rank& rank, ncclComm_t comm, int per_pair, unsigned 
   }
 }
 
-// G6, G7: messages in any number and order, also with length 0.
+// G6, G7: groups of messages in any number and order, also with length 0.
 void messages_of_any_order(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   for (const int per_pair : {1, 8, 16, 17, 64}) exchange_parcels(rank, comm, per_pair, 99);

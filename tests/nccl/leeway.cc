@@ -14,7 +14,8 @@
 #include "nccl/on_device.h"
 #include "support/secret_line.h"
 
-// The library's own functions. The wrappers of on_device.cc, which copy host memory, hide them.
+// The library's own functions. Calls without __real_ reach the wrappers of on_device.cc, which copy
+// host memory to a device.
 extern "C" {
 ncclResult_t __real_ncclAllReduce(const void*, void*, size_t, ncclDataType_t, ncclRedOp_t,
                                   ncclComm_t, cudaStream_t);
@@ -121,9 +122,10 @@ void policy_and_trace(const Rank& rank) {
   }
 }
 
-// Kernels on devices must encode to the same bits as the processor. Contributions are whole numbers
-// that the codec represents exactly, with a scale for each block. So sums do not depend on which
-// rank owns a part. The owner of a short part changes from call to call.
+// Kernels on devices must encode to the same bits as the processor, so results from device and host
+// memory must be equal. Contributions are whole numbers that the codec represents exactly. So sums
+// do not depend on which rank owns a part, although the owner of a short part changes from call to
+// call.
 void policy_encodes(const Rank& rank) {
   const std::string log = file_of(rank, ".encodes");
   ::setenv("NCCL_DEBUG", "INFO", 1);
@@ -159,7 +161,7 @@ void policy_encodes(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
   const std::string text = contents(log);
   ::unlink(log.c_str());
-  // Kernels are missing if the test or a build without nvcc leaves them out.
+  // Device kernels are missing if the variable turns them off, or if the build had no nvcc.
   const bool refused = std::getenv("CONFORMANCE_WITHOUT_KERNELS") != nullptr;
   const char* const wanted = refused || has(text, "no nvcc was found")
                                  ? "codecs of device memory run on the processor"
@@ -188,8 +190,8 @@ void variables_of_nccl(const Rank& rank) {
   EXPECT_THAT_IT(rank, has(text, "NCCL WARN Broadcast : invalid root -1"), text);
 }
 
-// Makes two communicators one after the other at the same address. Returns how many lines of the
-// log say that the group is not sealed.
+// Makes two communicators one after the other at the same address, that of NCCL_COMM_ID. Returns
+// how many lines of the log say that the group is not sealed.
 int meet_twice_at_a_place(const Rank& rank) {
   const std::string place = "127.0.0.1:" + std::to_string(20'000 + ::getppid() % 10'000);
   const std::string log = "/tmp/nccl_place_" + std::to_string(::getpid());

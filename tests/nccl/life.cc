@@ -228,7 +228,7 @@ void suspended_and_resumed(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// C11: three threads of each rank use a communicator each, all between the same ranks.
+// C11: each rank has three threads. Each thread uses a communicator of its own, with all ranks.
 void any_thread_may_call(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   std::vector<ncclComm_t> own(3);
@@ -248,8 +248,8 @@ void any_thread_may_call(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// L5: PyTorch often does not destroy its communicators. The main program measures how long
-// processes take to exit.
+// L5: a process exits in time although it has not destroyed its communicators, as PyTorch often
+// does. conformance.cc measures the time.
 void nothing_is_destroyed(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   ncclComm_t child = nullptr;

@@ -1,5 +1,5 @@
-// Messages between some of the ranks, followed by calls of all ranks. Ranks then have made
-// different numbers of calls, so the numbers of collectives must not depend on messages.
+// Messages between some of the ranks, followed by collectives of all ranks. Ranks have then made
+// different numbers of calls. So the number that a rank gives a collective must not count messages.
 #include <string>
 #include <vector>
 
@@ -33,7 +33,7 @@ void receive_from(const Rank& rank, ncclComm_t comm, int from, int value) {
 }
 
 // Rank 0 sends rank 1 one message, later five. Other ranks send nothing. All ranks make
-// collectives after each series.
+// collectives after the first message, and again after the five.
 void of_two_ranks(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   for (const int messages : {1, 5}) {

@@ -67,8 +67,8 @@ cuda::Address address_of(const void* memory) {
   return reinterpret_cast<cuda::Address>(memory);
 }
 
-// Device memory, and pinned memory of the same size. Copies to memory that is not pinned block the
-// thread, perhaps while CUDA holds locks.
+// Device memory, and pinned host memory of the same size for copies. A copy from or to memory that
+// is not pinned would block the calling thread, perhaps while CUDA holds locks.
 struct Block {
   cuda::Address device = 0;
   unsigned char* pinned = nullptr;
@@ -138,7 +138,7 @@ struct Pending {
   Place* place = nullptr;
   cuda::Stream stream = nullptr;
   std::vector<Buffer> buffers;
-  // Becomes true when the results are copied back; null until the copies are enqueued.
+  // Becomes true when the results are copied back. The pointer is null until copies are enqueued.
   std::shared_ptr<std::atomic<bool>> copied;
 };
 
@@ -157,8 +157,8 @@ struct Thread {
 };
 
 // Keeps the state of threads that have ended, because streams may still use its memory. Later
-// threads reuse it: a device has few hardware queues, and streams that share one may wait for each
-// other.
+// threads reuse this state, so that there are few streams: a device has few hardware queues, and
+// streams that share a queue may wait for each other.
 class Threads {
  public:
   Thread* take() {
@@ -344,8 +344,8 @@ ncclResult_t end_group() {
   return code == ncclSuccess && in_progress ? ncclInProgress : code;
 }
 
-// Returns true while results of the communicator's calls are not copied back. The communicator then
-// counts as in progress.
+// Returns true while results of this thread's calls on the communicator are not copied back. The
+// communicator's state then counts as ncclInProgress.
 bool still_waiting(ncclComm_t comm) {
   auto& waiting = mine().waiting;
   bool still = false;
@@ -373,7 +373,8 @@ std::string use_devices() {
   if (!opened.ok()) return std::string(opened.status().text());
   driver = *opened;
   opened_by = ::getpid();
-  // The test double of CUDA has no kernels of its own, so kernels of the host stand in.
+  // The test double of CUDA has no kernels of its own, so it is given kernels that are host
+  // functions (support/host_kernels.h).
   if (std::getenv("CONFORMANCE_WITHOUT_KERNELS") == nullptr)
     (void)leeway::device_codec::register_host_kernels(
         ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD));
@@ -536,7 +537,7 @@ ncclResult_t __wrap_ncclRecv(void* receive, size_t count, ncclDataType_t type, i
   return call_on_device(comm, {}, {receive, facts.block}, stream, call);
 }
 
-// The factor's device memory is never freed.
+// Passes a factor of device residence in device memory, which is never freed.
 ncclResult_t __wrap_ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t type,
                                              ncclScalarResidence_t residence, ncclComm_t comm) {
   using namespace conformance;  // NOLINT(google-build-using-namespace)
@@ -549,7 +550,7 @@ ncclResult_t __wrap_ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, nccl
     std::copy_n(static_cast<const unsigned char*>(scalar), facts.block, block.pinned);
     copy(block.device, address_of(block.pinned), facts.block, place.streams[0]);
     scalar = reinterpret_cast<void*>(block.device);
-    // The factor is copied in the order of this stream, which later calls use.
+    // No wait is needed: later calls use this stream, so they come after the copy of the factor.
   }
   return __real_ncclRedOpCreatePreMulSum(op, scalar, type, residence, comm);
 }

@@ -241,8 +241,8 @@ void scatter(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// T1: small floats are summed in float32 and rounded once. If FP8 rounded every step, 1 + 2^-4 +
-// 2^-4 + ... would stay 1.
+// T1: sums of 16-bit and 8-bit floats are made in float32 and rounded once. If FP8 rounded every
+// step, 1 + 2^-4 + 2^-4 + ... would stay 1.
 void sums_are_rounded_once(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   const struct {
@@ -293,7 +293,8 @@ void max_and_min_leave_nan_out(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// T1: integer averages are truncated, so -1 - 1 / size becomes -1.
+// T1: integer averages are truncated towards 0. Rank 0 contributes -1 - size and others 0, so the
+// average -1 - 1 / size becomes -1.
 void integer_averages_truncate(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   Elements data(ncclInt32, 3, rank.rank == 0 ? -1 - rank.size : 0);
@@ -302,8 +303,8 @@ void integer_averages_truncate(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
-// T2: premultiplied sums with factors of every type, which differ between even and odd ranks, and
-// are read at the call or later.
+// T2: premultiplied sums with factors of every type, which differ between even and odd ranks. The
+// library reads a factor when the operation is made, or only later in device memory.
 void pre_mul_sum(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   for (int index = 0; index < kTypes; ++index) {

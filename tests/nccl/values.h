@@ -26,7 +26,6 @@ class Elements {
     for (std::size_t i = 0; i < count; ++i) set(i, value);
   }
   void* data() { return memory_.data(); }
-  // Returns the address of an element.
   void* at(std::size_t index) { return memory_.data() + index * bytes_of(type_); }
   std::size_t size() const { return count_; }
   void set(std::size_t index, double value) { store(type_, memory_.data(), index, value); }

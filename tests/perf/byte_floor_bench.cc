@@ -5,9 +5,9 @@
 //
 // Measures three costs in ns a byte, as medians of thread time: sending and receiving GSO batches
 // of 64 KiB over loopback (UDP_SEGMENT, UDP_GRO), a float32 sum of two vectors into the first, and
-// memcpy. Sum and memcpy work on memory larger than the caches. An all-reduce moves 2 (N - 1) B
-// over the network, sums (N - 1) B, and copies (N - 1) B of received results to their place. The
-// bound is the sum of these costs, divided by the number of cores.
+// memcpy. Sum and memcpy work on memory larger than the caches. All N ranks of an all-reduce of B
+// bytes together send 2 (N - 1) B over the network, sum (N - 1) B, and copy (N - 1) B of received
+// results to their place. The bound is the sum of these costs, divided by the number of cores.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>

@@ -3,9 +3,10 @@
 // processed packet by packet, from the level-2 cache and from memory.
 //
 // Names: <what>/<codec>/<instruction set>/<KiB of float32>; --benchmark_filter=... picks some.
-// Bytes per second are those of float32. Rows with "half" or "bfloat16" before the codec encode as
-// many elements of that type, so their rates may be compared with float32's, best under
-// --benchmark_enable_random_interleaving=true --benchmark_repetitions=9.
+// Bytes per second are those of float32. Rows with "half" or "bfloat16" before the codec encode the
+// same number of elements of that type, and count them as float32, so that all rates can be
+// compared. They compare best with --benchmark_enable_random_interleaving=true
+// --benchmark_repetitions=9.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -45,7 +46,7 @@ class Tensor {
  private:
   static constexpr std::size_t kAlignment = 4096;
 
-  // Returns a sum of four uniform numbers, which is nearly normal.
+  // Returns a sum of four uniform numbers, which is nearly normally distributed.
   static float bell(std::uint64_t bits) {
     int sum = 0;
     for (int part = 0; part < 4; ++part) sum += static_cast<int>(bits >> (16 * part) & 0xFFFF);

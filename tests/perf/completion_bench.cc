@@ -1,7 +1,7 @@
 // Time until a caller knows that its operation is done, by wait() and by on_done(), and the time of
 // abort() while a peer is dead. Two ranks over UDP on loopback: this process and a child.
 //
-// The ways take turns, so that other load on the machine disturbs all alike.
+// The ways to wait take turns, so that other load on the machine disturbs all alike.
 #include <dirent.h>
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,5 +1,6 @@
-// Measures two costs of a compute budget: the time of a check, beside the time of the clock reading
-// in it, and the time that steps wait for exchanges of the automatic threshold.
+// Measures two costs of a compute budget. The first is the time of a check, beside the time of the
+// clock reading in it. The second is how long steps wait while ranks exchange latencies to choose
+// the automatic threshold.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -38,7 +39,7 @@ void steady_clock(benchmark::State& state) {
 }
 BENCHMARK(steady_clock);
 
-// Measures a check. The mean includes checks at which one step ends and the next one begins.
+// Measures a check. The mean also includes those checks at which one step ends and the next begins.
 void next_micro_batch(benchmark::State& state, ComputeBudgetOptions options) {
   options.micro_batches = static_cast<std::uint32_t>(state.range(0));
   Lone budget(options);
@@ -71,8 +72,8 @@ struct Begins {
   Duration longest{0};
   std::uint64_t count = 0;
 };
-// Times by step of the window: steps 0, 2 and 4, at which an exchange begins or is looked at, and
-// all others.
+// Times at the begin of steps. Elements 0 to 2 are for steps 0, 2 and 4 of a window, where an
+// exchange begins or is looked at. Element 3 is for all other steps.
 using Path = std::array<Begins, 4>;
 
 void take_steps(Communicator& communicator, int windows, Path& path,
@@ -100,8 +101,8 @@ void take_steps(Communicator& communicator, int windows, Path& path,
   statistics = budget->statistics();
 }
 
-// An iteration has 20 windows. Times are those that rank 0's next_micro_batch() took at the
-// beginning of a step, in us.
+// An iteration has 20 windows. The counters are mean times in us of rank 0's first
+// next_micro_batch() of a step, by the step's place in its window.
 void exchanges(benchmark::State& state) {
   constexpr int kWindows = 20;
   for (auto _ : state) {

@@ -219,7 +219,8 @@ void print_sites() {
   }
 }
 
-// CUBIC flows to rank 1 share rank 0's line.
+// Four CUBIC flows from rank 0 to rank 1 share rank 0's line with the all-reduce. A fair share of
+// the five is 20 Mb/s.
 void print_shared() {
   std::printf(
       "\n8 ranks, 8 MiB, 100 Mb/s, 20 ms, 4 CUBIC flows through rank 0's line: rank 0's rate of a "
@@ -299,7 +300,8 @@ void print_host() {
   }
 }
 
-// Jitter, with and without reordering. More seeds than elsewhere, because some gave outliers.
+// Jitter, with and without reordering. Runs more seeds than other tables, because with some seeds
+// calls took far longer than with most.
 void print_jitter() {
   std::printf(
       "\n4 ranks, 4 MiB exact, 20 rounds; median round in ms: the median of 24 seeds, and the "

@@ -308,7 +308,7 @@ struct Crowd {
   double queue_ms = 0;  // the 95 % quantile
 };
 
-// Starts `count` bundles within 20 ms, lets them settle, and measures for `seconds`.
+// Starts `count` uplink bundles within 20 ms, lets their rates settle, and measures for `seconds`.
 Crowd crowd(const Line& line, std::size_t count, std::size_t links, CongestionControl control,
             double seconds, double settle_seconds) {
   Bottleneck bottleneck(line);
@@ -402,8 +402,8 @@ void print_incast() {
   }
 }
 
-// Prints how soon the controller for fabrics slows down after the line's rate fell to a tenth, and
-// how soon the queue is short again.
+// Prints how soon the controller `fabric` slows down after the line's rate fell to a tenth, and how
+// soon the queue is short again.
 void print_fall() {
   std::printf("\nCC-5: 10 Gb/s, 0.2 ms, queue 1 ms, fabric; the line falls to a tenth\n\n");
   Bottleneck line({.bits_per_second = 10e9, .rtt_seconds = 0.2e-3, .queue_bdp = 5});

@@ -2,9 +2,9 @@
 //
 //   device_codec_bench [--mib 1024] [--json FILE] [--only PART_OF_A_NAME] [--launches 10]
 //
-// Lines: kernel, GB/s of memory read and written, and its share of the copy's GB/s. The last lines
-// encode into the host's pinned memory on 12 multiprocessors, as is usual beside training. Exit
-// status 77: there is no GPU.
+// A line has the kernel's name, the GB/s that it reads and writes, and the ratio of that to the
+// copy's GB/s. The last lines encode into pinned host memory on 12 multiprocessors, as usual beside
+// training. Exit status 77: there is no GPU.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -1,8 +1,8 @@
-// Cost of one event of an endpoint against the number of ranks: a data packet arrives, and due work
-// is done. An exact collective with all ranks is always open. Every peer sends a packet each
-// millisecond and never reports, so every link has a full window to probe and a flow to wait for. A
-// wake-up must not cost more with more ranks. An event may cost more, but only because more links
-// must share the caches.
+// Cost of one event of an endpoint, for several numbers of ranks. In an event a data packet
+// arrives, and due work is done. An exact collective with all ranks is always open. Every peer
+// sends a packet each millisecond and never reports. So every link has a full window, for which the
+// endpoint sends probes, and a flow that it waits for. With more ranks a wake-up must not cost
+// more. An event may cost more, but only because more links must share the caches.
 #include <algorithm>
 #include <array>
 #include <chrono>

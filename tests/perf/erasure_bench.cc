@@ -33,7 +33,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// A code whose first packets are lost; its first parities take their places.
+// A code whose first packets are lost. They are computed from its first parities.
 class Code {
  public:
   explicit Code(std::size_t missing)

@@ -50,7 +50,8 @@ constexpr std::size_t kBytesMax = 60'000;  // bytes of one message: loopback tak
 constexpr int kReceiveBuffer = 8 * 1024 * 1024;
 constexpr auto kPatience = std::chrono::seconds(5);
 
-// One rank's socket, and messages that arrived early. A peer is at most one call ahead.
+// One rank's socket, and messages of the next call that arrived early. A peer is at most one call
+// ahead.
 class Mailbox {
  public:
   Mailbox(int rank, std::span<const int> sockets, std::span<const sockaddr_in> addresses)

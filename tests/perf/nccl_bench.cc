@@ -31,7 +31,7 @@ namespace {
 constexpr int kTurns = 40;
 constexpr int kPairs = 1024;
 constexpr int kAborts = 9;
-// Time after which the call to be aborted certainly waits.
+// Time after its start by which the call that is to be aborted certainly waits for its peer.
 constexpr auto kInCall = std::chrono::milliseconds(50);
 constexpr int kFloat32 = 7;
 constexpr int kSum = 0;

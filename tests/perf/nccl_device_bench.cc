@@ -5,8 +5,9 @@
 //   nccl_device_bench [--mib 16]          up to half of the drop-in's staging memory
 //   nccl_device_bench --processes 256     two processes, with larger calls; small ones mean nothing
 //
-// LEEWAY_TRANSPORT chooses the transport between the two. The ways take turns, so that other load
-// on the machine disturbs all alike. Exit status 77: there is no GPU.
+// LEEWAY_TRANSPORT chooses the transport between the two ranks. Device memory, host memory and
+// copies take turns, so that other load on the machine disturbs all alike. Exit status 77: there is
+// no GPU.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -127,7 +128,8 @@ class Bench {
     all_reduce(comm, device_.data(), bytes);
     wait(0);
   }
-  // Copies to the host and back at the same time, as a pipeline of pieces would.
+  // Copies one half to the host and at the same time the other half back, as a pipeline of pieces
+  // would.
   void copy(std::size_t bytes) const {
     const auto device = reinterpret_cast<cuda::Address>(device_.data());
     const auto host = reinterpret_cast<cuda::Address>(pinned_);

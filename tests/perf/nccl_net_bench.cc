@@ -3,7 +3,7 @@
 // loopback. Leeway's messages are plain and sealed; the plugin's are plain, and sealed in another
 // pair of processes.
 //
-// The ways take turns, so that other load on the machine disturbs all alike.
+// The plugin and Leeway's calls take turns, so that other load on the machine disturbs all alike.
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -133,7 +133,7 @@ void* begin(Side& side, bool sends, void* data, std::size_t bytes) {
   return request;
 }
 
-// Polls and yields, as NCCL's proxy does.
+// Waits for a request of the plugin by polling and yielding, as NCCL's proxy thread does.
 void finish(void* request) {
   int done = 0;
   while (true) {

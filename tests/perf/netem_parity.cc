@@ -1,7 +1,7 @@
-// Checks that the kernel's netem loses packets as link/ does. For each case, reads which packets of
-// a long sequence netem lost, and compares its loss ratio, autocorrelation and burst lengths with
-// theory (support/loss_theory.h) and with this simulator's model for the same parameters.
-// tools/dev/netem_parity makes the sequences and runs this.
+// Checks that the kernel's netem loses packets as the simulator's links do (simulator/link). For
+// each case, reads which packets of a long sequence netem lost. Compares the sequence's loss ratio,
+// autocorrelation and burst lengths with theory (support/loss_theory.h), and with the simulator's
+// model for the same parameters. tools/dev/netem_parity makes the sequences and runs this program.
 //
 //   netem_parity --cases            one case a line: name, then the words after `netem` of tc
 //   netem_parity PACKETS FILE       FILE: PACKETS / 8 bytes a case, a bit a packet, 1: lost
@@ -91,7 +91,7 @@ Mean mean_of(const std::vector<double>& values) {
 
 using Block = std::span<const std::uint8_t>;
 
-// Returns the mean of `figure` over the blocks, without the beginning of the sequence.
+// Returns the mean of `figure` over the blocks. Leaves out the first kForgotten packets.
 template <typename Figure>
 Mean over_blocks(const Fates& fates, Figure figure) {
   const Block whole = Block(fates).subspan(kForgotten);
@@ -107,7 +107,8 @@ double ratio(Block block) {
   return static_cast<double>(lost) / static_cast<double>(block.size());
 }
 
-// Returns the correlation around the given ratio. With the block's own ratio it would be biased.
+// Returns the autocorrelation of losses in a block. `ratio` is the loss ratio of the whole
+// sequence; with the block's own the result would be biased.
 double correlation(Block block, std::size_t lag, double ratio) {
   double sum = 0;
   for (std::size_t i = lag; i < block.size(); ++i) {
@@ -116,7 +117,8 @@ double correlation(Block block, std::size_t lag, double ratio) {
   return sum / static_cast<double>(block.size() - lag) / (ratio * (1 - ratio));
 }
 
-// Number of loss bursts that begin and end within a block, and of those with a given length.
+// Number of all loss bursts that begin and end within a block, and of those bursts among them that
+// have a given length.
 struct Bursts {
   double all = 0;
   double of_length = 0;

@@ -1,6 +1,6 @@
-// Cost of sealing and opening a datagram, by both ciphers, with AES by each library that has it,
-// and at two sizes. Trains are as the core makes them (a 56-byte header apart from its payload).
-// Runs `openssl speed` in between, for comparison.
+// Cost of sealing and opening a datagram, by both ciphers and at two sizes. AES is measured with
+// each library that has it. As in trains of the core, a datagram's 56-byte header lies apart from
+// its payload. Runs `openssl speed` in between, for comparison.
 //
 //   seal_bench [rounds]
 #include <algorithm>

@@ -1,6 +1,6 @@
-// The library's core at both ends of the simulated network, without checkers and workload: packets
-// a second that one core simulates, if every packet is encoded, checked, booked, reduced and
-// acknowledged by the library. An item is a packet that was sent.
+// The library's core at both ends of the simulated network, without checkers and workload. Measures
+// how many packets a second one processor core simulates, if the library encodes, checks, books,
+// reduces and acknowledges every packet. An item is a packet that was sent.
 #include <benchmark/benchmark.h>
 
 #include <memory>

@@ -1,5 +1,5 @@
-// The simulator's engine alone: events through its queue (beside std::priority_queue), random
-// numbers and trace records, on one core. --benchmark_filter=... picks one.
+// Speed of the simulator's engine alone on one core: events through its queue (beside
+// std::priority_queue), random numbers and trace records. --benchmark_filter=... picks one.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // The simulated network alone: constant-rate flows over links, on one core, without endpoints.
 //
-// chain: htsim's case of 8 flows, each -> queue -> pipe -> lossy queue -> pipe -> sink, packets of
-// 1,440 B; here a queue with its pipe is one link. star: the same flows over a shared switch. An
-// item is a packet that was sent.
+// chain: the simulator htsim's case of 8 flows with packets of 1,440 B. Each flow passes a queue, a
+// pipe, a lossy queue and a pipe; here a queue with its pipe is one link. star: the same flows over
+// a shared switch. An item is a packet that was sent.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>

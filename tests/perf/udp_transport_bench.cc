@@ -1,7 +1,7 @@
-// Speed of the UDP transport over loopback, a line for each setting. The processor time a byte on
-// each side is that of one thread that sends and receives in turns (steady on a busy machine). The
-// throughput is that between two threads (comparable within one run only). Figures, also of a bare
-// sendmmsg/recvmmsg loop: src/runtime/transport/README.md.
+// Speed of the UDP transport over loopback, a line for each setting. A line has the processor time
+// a byte of each side, when one thread sends and receives in turns; this time is steady on a busy
+// machine. It also has the throughput between two threads, which can be compared within one run
+// only. Figures, also of a bare sendmmsg/recvmmsg loop: src/runtime/transport/README.md.
 //
 //   udp_transport_bench [seconds per setting]
 #include <time.h>
@@ -62,7 +62,8 @@ Pair connect(const Setting& setting) {
   return pair;
 }
 
-// Returns two slices for each datagram, as the runtime makes them, or one for the whole train.
+// Returns two slices for each datagram, a header and a payload, as the runtime makes them. With
+// header_bytes = 0, returns one slice for the whole train.
 std::vector<Slice> lay_out(const Setting& setting, const std::vector<std::byte>& memory) {
   std::vector<Slice> slices;
   const std::byte* at = memory.data();
@@ -133,7 +134,8 @@ double throughput(const Setting& setting, double seconds) {
   const std::vector<Slice> slices = lay_out(setting, memory);
   const std::vector<Train> trains(4, Train{1, setting.datagram_bytes, memory.size(), slices});
   std::atomic<bool> stop{false};
-  // Without a window the receiver's queue overflows, and the figure measures drops.
+  // At most `window` bytes are in flight. Otherwise the receiver's queue would overflow, and the
+  // figure would measure drops.
   const std::size_t window = pair[1]->limits().receive_buffer_bytes / 2;
   std::atomic<std::uint64_t> arrived{0};
   std::thread receiver([&] {

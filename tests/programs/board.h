@@ -35,8 +35,8 @@ struct Board {
   std::atomic<int> over;  // number of ranks that came to their end
   std::atomic<int> left;  // ranks that exit in the middle, as bits
   pthread_barrier_t barrier;
-  // Sums over the calls of one estimator that lost something. Each call adds means over its
-  // elements: of the squared error that its report predicted, and of the true one.
+  // Sums over those calls with one estimator that lost something. Each call adds two means over its
+  // elements: of the squared error that its report predicted, and of the true squared error.
   struct Error {
     std::atomic<std::uint64_t> calls;
     std::atomic<double> said;
@@ -46,7 +46,7 @@ struct Board {
   std::array<Error, kEstimatorCount> errors;
 
   // Sets of ranks, as bits. `came` has for each step the ranks that have come to it. `gone` has for
-  // each communicator the ranks that have left it or soon will.
+  // each communicator the ranks that have left it or will soon leave it.
   std::array<std::atomic<unsigned>, std::size_t{kProgramsOfAGroup} * kStepsMax> came;
   std::array<std::atomic<unsigned>, std::size_t{kProgramsOfAGroup} * kCommsMax> gone;
 

@@ -50,14 +50,15 @@ Program frame(std::uint64_t seed, const Limits& limits) {
   return program;
 }
 
-// A pause, in us, that is a second longer than the lateness that judge.cc allows.
+// A pause in us. It is a second longer than kSlack, the lateness of calls that judge.cc allows.
 constexpr std::uint32_t kLateUs = 4'000'000;
 
-// A pause, in us. It is well over the 64 time-outs for which a destructor lets calls end, and well
-// below the 4 s for which the destructor serves its peers at least.
+// A pause in us. A destructor lets calls in progress end for 64 time-outs, and serves its peers for
+// 4 s at least. The pause is well above the first and well below the second.
 constexpr std::uint32_t kLongPastPatienceUs = 600'000;
 
-// Number of messages to a late receiver: more than it keeps unasked (limits::kEarlySlotsPerPeer).
+// Number of messages to a late receiver. It is more than a rank keeps before it has posted a
+// receive (limits::kEarlySlotsPerPeer).
 constexpr int kLetters = 12;
 
 class Maker {
@@ -74,7 +75,8 @@ class Maker {
 
   Program make() {
     const int length = dice_.between(3, 14);
-    // All ranks must have finished the previous program, because a rank dies in this program.
+    // A rank dies in this program. All ranks must have finished the program before it, whose calls
+    // may not fail.
     if (limits_.cut && leaves()) add(step(Kind::sync, 0));
     const bool makes = dice_.one_in(3);  // makes communicators
     const bool rude = dice_.one_in(limits_.cut ? 3 : 16) && !(limits_.cut && leaves());
@@ -219,8 +221,8 @@ class Maker {
           one.spread = dice_.one_in(2) ? Delivery::Kind::bounded : Delivery::Kind::best_effort;
         one.confirm_use = dice_.one_in(4);
       }
-      // Shards have up to a hundred datagrams, so that true errors can be compared with reported
-      // ones.
+      // Shards have up to a hundred datagrams, so that the true error varies little, and can be
+      // compared with the reported one.
       if (program_.route == Route::faulted && dice_.one_in(2)) {
         one.kind = Kind::reduce_scatter;
         one.allocation = -1;
@@ -242,7 +244,7 @@ class Maker {
     if (dice_.one_in(4)) one.spare = dice_.below(100);
     one.tag = static_cast<std::uint32_t>(dice_.pick({0, 0, 0, 1, 7}));
     // A receive from any rank would wait until its deadline if a rank is gone, or if the sender's
-    // deadline has passed. So there is none in such programs.
+    // deadline has passed. So disturbed communicators and programs with --cut have no such receive.
     if (dice_.one_in(5) && one.from != one.to && !at(comm).disturbed && !limits_.cut) {
       one.any = true;
       one.tag = at(comm).tags++;
@@ -251,8 +253,9 @@ class Maker {
     return one;
   }
 
-  // Makes an exchange one of so many tags between two ranks that most of them wait for a turn. Most
-  // messages are so long that their receiver must say that it has posted the receive.
+  // Makes an exchange one of 320 to 519 messages between two ranks, each with a tag of its own.
+  // Most tags then wait for a turn (peer_messages.h). Most messages are so long that they wait
+  // until the receiver reports its receive.
   void crowd(Step& one) {
     const Envelope first = one.messages[0];
     const int other = (first.from + 1) % size_of(one.comm);
@@ -284,16 +287,17 @@ class Maker {
       one.type = DataType::f32;
       Envelope& letter = one.messages[0];
       letter.too_long = program_.seed % 2 == 1;
-      // Too long to be done as soon as it is copied, so that its sender must hear of the mismatch.
+      // A send of at most 64 KiB is done once it is copied. This one is longer, so its sender must
+      // be told of the mismatch.
       if (letter.too_long) letter.count = std::max<std::size_t>(letter.count, 20'000);
       letter.unlike = !letter.too_long;
     }
     add(std::move(one));
   }
 
-  // Returns true if the program has a farewell: a rank sends to a late one, and all destroy the
-  // communicator, while a barrier still waits for that rank. Sends are done once they are copied,
-  // and must arrive.
+  // Returns true if the program ends with a farewell: a rank sends messages to a late rank, and all
+  // ranks destroy the communicator, while a barrier still waits for the late rank. Sends of short
+  // messages are done once they are copied, but the messages must arrive.
   bool says_farewell() const {
     return !limits_.cut && program_.front != Front::nccl && program_.seed % 64 == 5 &&
            !comms_[0].disturbed;
@@ -359,8 +363,8 @@ class Maker {
   }
 
   // Returns true if be_late() is part of the program: with --cut, in one of 256. One rank then
-  // comes to exact calls so late that they exceed even kSlack (judge.cc). Such calls must not delay
-  // the deadlines of the calls behind them.
+  // comes to exact calls later than kSlack (judge.cc). A call behind them has a short deadline,
+  // which must end that call although the exact calls still wait.
   bool is_late() const { return limits_.cut && program_.seed % 256 == 0; }
   void be_late() {
     const int comm = pause(kLateUs);
@@ -448,8 +452,8 @@ class Maker {
                        [](const Way& way) { return way.how != Way::How::blocking; });
   }
 
-  // One rank aborts or destroys its communicator, while others go on to use it. Their later calls
-  // may end in any way, and so may earlier ones, unless all ranks have finished them.
+  // One rank aborts or destroys its communicator, while the others go on to use theirs. Later calls
+  // of the others may end in any way, and so may earlier calls that some rank has not finished.
   void disturb() {
     const int comm = some_comm(true);
     if (comm == 0 || size_of(comm) < 2) return;

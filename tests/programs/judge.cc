@@ -23,7 +23,7 @@ std::uint64_t digest_of(ByteSpan bytes) {
 // With at most this many elements, an estimated variance may be negative.
 constexpr std::size_t kFewElements = 4096;
 
-// Describes what is wrong with a report, whether the call failed or not.
+// Describes what is wrong with a call's report, or returns an empty text.
 std::string contradiction(const Step& step, const CollectiveReport& report) {
   const auto is_part = [](double value) { return value >= 0.0 && value <= 1.0; };
   if (!is_part(report.loss)) return "loss is " + std::to_string(report.loss);
@@ -56,7 +56,7 @@ std::string contradiction(const Step& step, const CollectiveReport& report) {
   return {};
 }
 
-// Returns the ranks, as bits, that a text names with one of `words` directly behind the number.
+// Returns the ranks, as bits, that a text names as "rank N", directly followed by one of `words`.
 unsigned ranks_before(std::string_view text, std::initializer_list<std::string_view> words) {
   unsigned ranks = 0;
   for (std::size_t at = 0; (at = text.find("rank ", at)) != std::string_view::npos;) {
@@ -206,8 +206,8 @@ std::string Player::odd_success(const Underway& one, const CollectiveReport& rep
   return {};
 }
 
-// Returns true if all ranks that mean another call than this one have left, or will: a lossy call
-// then does without them, as if their packets were lost.
+// Returns true if the call is lossy, and all ranks that make another call than this rank have left
+// or will leave. The call may then succeed without them, as if their packets were lost.
 bool Player::does_without_others(const Underway& one) const {
   const Step& step = *one.step;
   if (!step.may_fail || differing(step, false).delivery == Delivery::Kind::exact) return false;
@@ -219,8 +219,8 @@ bool Player::does_without_others(const Underway& one) const {
   return true;
 }
 
-// Describes what is wrong with the outcome of a call in which ranks differ. All ranks must get an
-// error that says so.
+// Describes what is wrong with the outcome of a call in which ranks differ. A rank must get an
+// error that says so, unless its call may end before the mismatch is found, or without the others.
 std::string Player::odd_difference(const Underway& one, const Outcome& outcome) const {
   const Step& step = *one.step;
   const bool among = (step.who >> one.rank & 1) != 0;
@@ -239,7 +239,7 @@ std::string Player::odd_difference(const Underway& one, const Outcome& outcome) 
 }
 
 // Describes what is wrong with the outcome of a message that does not match its receive. Both sides
-// must fail, unless the send was done when it had been copied.
+// must fail, with one exception: a send of at most 64 KiB is done once it is copied.
 std::string Player::odd_unlike(const Underway& one, const Outcome& outcome) const {
   const Envelope& letter = one.step->messages[0];
   constexpr std::size_t kCopiedBytesMax = std::size_t{64} << 10;  // communicator.h

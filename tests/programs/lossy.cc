@@ -13,7 +13,8 @@ namespace {
 // Bound on the factor by which estimators scale contributions for the links' loss rates. Real
 // factors are far smaller.
 constexpr double kScaleMax = 1e6;
-// Contributions may cancel out and give a 0, but not this many in a row.
+// Contributions may cancel out, so that an element is 0. But this many elements in a row that are 0
+// must be missing ones.
 constexpr std::size_t kZerosMin = 8;
 
 using Values = std::array<double, kRanksMax>;
@@ -22,7 +23,7 @@ bool near(double a, double b) {
   return std::abs(a - b) <= 1e-5 * std::max(1.0, std::abs(b));
 }
 
-// Decides whether an estimator can give a value for an element.
+// Decides whether an estimator can give a value for an element if some contributions are lost.
 class Estimates {
  public:
   Estimates(const Step& step, int size, bool sites)
@@ -38,12 +39,14 @@ class Estimates {
            step_.estimator == Estimator::augmented;
   }
 
-  // Returns true if some set of ranks gives `got`. `of` has each rank's contribution.
+  // Returns true if the estimator gives `got` for the contributions of some set of ranks. `of` has
+  // all ranks' contributions.
   bool explain(double got, const Values& of) {
     if (!std::isfinite(got)) return false;
     if (by_rates()) return explain_by_rates(got, of);
     if (sites_ && step_.op == ReduceOp::avg) return explain_by_units(got, of);
-    // All elements of a packet lack the same ranks, so the last set is tried first.
+    // All elements of a packet lack the same ranks, so the set of the element before is tried
+    // first.
     if (matches(got, of, last_)) return true;
     for (unsigned ranks = 1; ranks < 1u << size_; ++ranks) {
       if (!matches(got, of, ranks)) continue;
@@ -54,16 +57,17 @@ class Estimates {
   }
 
  private:
-  // Checks `got` against limits. The lower one holds because the owner's contribution is not
-  // scaled, except with a control variate (augmented).
+  // Checks `got` against limits. The lower limit holds because the owner's contribution always
+  // arrives and is not scaled. It does not hold for `augmented`, which has a control variate.
   bool explain_by_rates(double got, const Values& of) const {
     const auto [least, most] = std::minmax_element(of.begin(), of.begin() + size_);
     if (std::abs(got) > kScaleMax * *most) return false;
     return step_.estimator == Estimator::augmented || got >= 0.9999 * unit_ * *least;
   }
 
-  // For averages by sites, which weigh each site's mean by the units of work that arrived there.
-  // Zero fill divides by the units of all sites, whether their means arrived or not.
+  // Checks averages by sites, which weigh each site's mean by the units of work that arrived there.
+  // It lies between the least and the greatest contribution. Zero fill divides by the units of all
+  // sites, whether their means arrived or not, so it may give less.
   bool explain_by_units(double got, const Values& of) const {
     const auto [least, most] = std::minmax_element(of.begin(), of.begin() + size_);
     const double part = step_.estimator == Estimator::zero_fill ? unit_ : 1.0;
@@ -97,8 +101,8 @@ class Estimates {
     return sum;
   }
 
-  // Returns the result by sites: arrived ranks stand for all of their site, and arrived sites for
-  // all sites.
+  // Returns the result by sites. Within a site the ranks that arrived stand for all its ranks. The
+  // sites that arrived stand for all sites, except with zero fill.
   double by_sites(const Values& of, unsigned ranks) const {
     const int half = size_ / 2;
     double sum = 0.0;

@@ -19,9 +19,9 @@ struct LossyResult {
   const CollectiveReport& report;
 };
 
-// Returns an empty text if every element is what the estimator makes of some ranks' contributions.
-// With a lossy spread half, as many elements may be missing as the report says; they are 0 or
-// unchanged.
+// Returns an empty text if every element is what the estimator makes of some ranks' contributions,
+// else says what is wrong. With a lossy spread half, as many elements may be missing as the report
+// says. Missing elements are 0 or unchanged.
 std::string lossy_difference(const LossyResult& result);
 
 }  // namespace leeway::programs

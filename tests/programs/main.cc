@@ -137,13 +137,13 @@ struct Coverage {
     true_square += error.true_square;
     difference_square += error.difference_square;
   }
-  // Returns the difference of the two sums in standard errors.
+  // Returns the difference of the predicted and the true sum, in standard errors.
   double sigmas() const {
     return difference_square > 0.0 ? std::abs(said - true_square) / std::sqrt(difference_square)
                                    : 0.0;
   }
-  // Returns true if predictions are close enough. They may be wrong by a fifth of the squared
-  // error, which is a tenth of the error.
+  // Returns true if predictions are close enough. The predicted squared error may be wrong by a
+  // fifth, which is a tenth of the error itself.
   bool holds() const {
     return calls < 100 || sigmas() < 4.0 || std::abs(said - true_square) < 0.2 * true_square;
   }
@@ -243,7 +243,7 @@ class Swarm {
     };
     Program small = one;
     if (!fails(small) && !fails(small)) {
-      // The programs before the failed one may be needed for the failure.
+      // The program did not fail alone, so it may need those that ran before it in its group.
       small = joined(
           {run.programs().begin(), run.programs().begin() + static_cast<std::ptrdiff_t>(at) + 1});
       if (!fails(small) && !fails(small)) {
@@ -270,7 +270,8 @@ class Swarm {
     if (last) std::fprintf(stderr, "\n");
   }
 
-  // Leaves out zero fill, which has index 0: it is biased, so its error exceeds its variance.
+  // Leaves out zero fill, which has index 0. It is biased, and reports predict only the variance,
+  // so its error exceeds the prediction.
   void judge_coverage() {
     Coverage all;
     for (std::size_t i = 1; i < coverage_.size(); ++i) {

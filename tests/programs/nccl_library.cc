@@ -18,8 +18,8 @@ ncclDataType_t type_of(DataType type) {
   return kTypes[static_cast<std::size_t>(type)];
 }
 
-// Converts an NCCL code to a Status. Errors other than usage become kPeerLost; their text says
-// whether a peer was lost.
+// Converts an NCCL code to a Status. All errors but those of wrong usage become kPeerLost, whatever
+// their cause. Their texts say whether a peer was lost.
 Status status_of(const char* call, ncclResult_t code, ncclComm_t comm) {
   if (code == ncclSuccess) return Status();
   const char* const text = ncclGetLastError(comm);

@@ -1,4 +1,4 @@
-// For program_swarm, which has no NCCL interface; nccl_program_swarm has one.
+// The NCCL interface of program_swarm, which has none. The program nccl_program_swarm has one.
 #include "programs/library.h"
 
 namespace leeway::programs {

@@ -178,7 +178,7 @@ bool Player::perform(const Step& step) {
         return true;
       }
       if (step.salt % 2 == 0) {
-        // The join is never destroyed, so that exit() finds it at any point.
+        // The join is never destroyed, so that exit() may find it at any point of joining.
         Options options = options_for(*program_, meeting_, rank_);
         options.communicator_name += ".never";
         static auto& joining = *new std::shared_ptr<void>(library_.join(options));
@@ -445,7 +445,7 @@ bool Player::start(std::unique_ptr<Underway> one, const Call& call) {
 }
 
 bool Player::settle_due(bool all) {
-  // Several calls that are due at the same step are settled in a random order.
+  // If several calls are due at the same step, the rank waits for them in a random order.
   std::vector<std::unique_ptr<Underway>> due;
   for (auto& one : underway_)
     if (all || one->due <= at_) due.push_back(std::move(one));

@@ -37,7 +37,7 @@ class Player {
   std::string fault_of_child(const Step& step, int rank, int size);
   bool call(const Step& step, int rank, int size);
   std::unique_ptr<Underway> underway(const Step& step, int rank, int size) const;
-  // Makes a call. If it does not block, a later step settles it.
+  // Makes a call. A call that does not block is waited for and judged before a later step.
   bool start(std::unique_ptr<Underway> one, const Call& call);
   bool settle_due(bool all);
   bool settle(Underway& one);

@@ -1,6 +1,6 @@
 // A random program as plain data: steps in one global order. Each rank takes those steps that it is
-// part of, in this order. So no program can block: all ranks of the first unfinished step are on
-// their way to it.
+// part of, in this order. So no program can block itself: no rank of the first unfinished step
+// waits in an earlier step.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,6 @@ namespace leeway::programs {
 
 inline constexpr int kRanksMax = 8;
 
-// The route between a program's ranks.
 enum class Route : std::uint8_t {
   automatic,  // the defaults: on one host, exact collectives go straight through memory
   near,       // the same route, asked for by name
@@ -34,7 +33,6 @@ enum class Route : std::uint8_t {
 inline constexpr int kRouteCount = 10;
 std::string_view to_string(Route route);
 
-// The kind of a step.
 enum class Kind : std::uint8_t {
   all_reduce,
   reduce_scatter,
@@ -95,7 +93,8 @@ struct Envelope {
   std::size_t spare = 0;  // elements that the receive has room for beyond those
   std::uint32_t tag = 0;
   bool any = false;  // received from kAnyRank; then no other rank sends with the tag
-  // The receive has another type of the same size, and fails. Only in message steps of float32.
+  // The receive has another type of the same size, so the message fails. Only in steps of
+  // Kind::message with float32.
   bool unlike = false;
   bool too_long = false;  // the receive has room for one element less, and fails; likewise
 
@@ -149,11 +148,11 @@ struct Step {
   int made = 0;                       // number of the first communicator that the step makes
   unsigned who = 0;                   // ranks, as bits
   std::array<Way, kRanksMax> ways{};  // by rank of the communicator
-  // Short deadlines in microseconds, by rank of the communicator. Most of them cut the call. 0
-  // stands for the usual, long deadline.
+  // Deadlines in microseconds, by rank of the communicator. They are so short that most of them cut
+  // the call. 0 stands for the usual, long deadline.
   std::array<std::uint32_t, kRanksMax> cuts_us{};
-  // Abort and leave: microseconds from the rank's arrival at the step until the event, which
-  // happens during the rank's next steps. Pause: its length.
+  // In steps Kind::abort and Kind::leave: microseconds from the rank's arrival at the step until it
+  // aborts or leaves, during its next steps. In Kind::pause: the length in microseconds.
   std::uint32_t after_us = 0;
   bool may_fail = false;  // a rank left its communicator, or may have
 
@@ -170,14 +169,15 @@ std::vector<std::size_t> order_of_messages(const Step& step, int rank);
 // The type of an unlike receive.
 inline constexpr DataType kUnlike = DataType::i32;
 
-// Returns the rank that gets the longer block of rank `from`.
+// Returns the rank to which rank `from` sends a longer block than that rank expects
+// (Difference::block).
 constexpr int longer_to(int from) {
   return from == 0 ? 1 : 0;
 }
 // Returns a rank's call in a mismatch step. `among` says that the rank is one of those that differ.
 Step differing(const Step& step, bool among);
-// Returns true if `rank`, which does not differ, may finish its call before the mismatch is found.
-// All ranks that it waits for then make the same call.
+// Returns true if `rank`, whose call does not differ, may finish it before the mismatch is found.
+// It may if all ranks that its call waits for make the same call.
 bool may_be_done_first(const Step& step, int rank);
 
 enum class Front : std::uint8_t { cpp, c, nccl };

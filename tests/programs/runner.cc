@@ -31,9 +31,9 @@ namespace {
 
 constexpr int kWrongStatus = 40;
 
-// Reserves a port for this group, below the ephemeral range. Rank 0 does not hold the port between
-// two joins, so watchers reserve it by an abstract socket name, which is free again when `holder`
-// is closed.
+// Reserves a port for this group, below the range from which the kernel takes ports. Rank 0 does
+// not hold the port between two joins. So watchers reserve ports by abstract socket names. No other
+// watcher can bind a name until `holder` is closed.
 std::string reserve_address(int& holder) {
   static unsigned next = static_cast<unsigned>(::getpid()) * 97;
   for (;;) {
@@ -144,7 +144,7 @@ bool hide_memory() {
       ranks.emplace_back([&, rank] {
         Player player(board, *library, meeting, rank);
         if (!worlds.empty()) player.take(std::move(worlds[static_cast<std::size_t>(rank)]));
-        // Exits without destructors, because the other ranks' communicators are in use.
+        // Exits without destructors, because other threads still use their ranks' communicators.
         if (!play_all(player, programs)) std::_Exit(kWrongStatus);
       });
     }

@@ -21,7 +21,8 @@ std::uint64_t hash(const Step& step, std::uint64_t a, std::uint64_t b, std::uint
   return mixed(step.salt + 0x9E3779B97F4A7C15u * (a + 977 * b + 92821 * c + 1));
 }
 
-// Returns a number above all values, so small that a sum over kRanksMax ranks is exact.
+// Returns a number that all values of the step are below. It is so small that a sum over kRanksMax
+// ranks is exact.
 unsigned modulus_of(const Step& step) {
   if (step.type == DataType::boolean) return 2;
   const bool small = step.type == DataType::f8e4m3 || step.type == DataType::f8e5m2;

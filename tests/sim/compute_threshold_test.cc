@@ -1,6 +1,7 @@
-// The speed-up by compute thresholds, which must grow with the number of workers. Micro-batches
-// have the latency noise of arXiv 2306.10598's code: a step has 12 of .45 s on average, and .5 s of
-// communication. The library's budget and threshold search decide what is dropped.
+// The speed-up by compute thresholds, which must grow with the number of workers. Latencies have
+// the noise of arXiv 2306.10598's code: a step has 12 micro-batches of 0.45 s on average, and 0.5 s
+// of communication. The library's budget and threshold search decide which micro-batches a worker
+// drops.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -70,8 +71,8 @@ Outcome train_at(double threshold_ms, std::uint32_t ranks, std::uint32_t steps) 
   return train(options, ranks, steps, kSeedOfMeasurement);
 }
 
-// Returns the threshold that the library's search finds from 44 steps, as many as the paper's code
-// uses.
+// Returns the threshold that the library's search finds. It searches in the latencies of 44 steps,
+// as the paper's code does.
 double searched_ms(std::uint32_t ranks) {
   Compute::DropCompute options = paper_noise();
   options.set_warm_up_rounds(5);

@@ -4,8 +4,8 @@
 //
 // A report predicts the mean square error of its result, and estimates the mean square of the true
 // gradient. The measured error must be within 10 % of the prediction. The estimate must be within
-// 10 % of the true mean square. Both ratios have standard errors below 3 %, so a value that is 20 %
-// off fails almost surely.
+// 10 % of the true mean square. Both ratios have standard errors below 3 %, so a report that is 20
+// % off fails almost surely.
 #include "checker/coverage.h"
 
 #include <gtest/gtest.h>
@@ -156,9 +156,9 @@ class ReportedError : public ::testing::TestWithParam<Setting> {};
 TEST_P(ReportedError, IsTheMeasuredOne) {
   const Setting setting = GetParam();
   Experiment experiment(setting);
-  // Number of packets of all calls. Bursts are fewer than losses, so they need more packets. A
-  // burst that takes most of a contribution is rare, but has a large effect if the estimator
-  // compensates for it.
+  // Number of packets of all calls together. Loss bursts are rarer than single losses, so their
+  // statistics need more packets. `augmented` needs the most: it compensates for a burst that takes
+  // most of a contribution, which is rare and has a large effect.
   const bool bursts = setting.links == Links::bursts;
   const bool rare = bursts && setting.estimator == Estimator::augmented;
   const std::size_t packets = rare ? 40'000 : bursts ? 6'000 : 3'000;

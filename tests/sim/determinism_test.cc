@@ -1,6 +1,6 @@
-// Equal seeds must give equal outcomes. In virtual time, results and counts are equal to the last
-// bit. Over the in-process transport, with real threads, the same packets are lost, whatever the
-// timing.
+// Equal seeds must give equal outcomes. In virtual time, results and counts must be equal to the
+// last bit. Over the in-process transport, with real threads and so another timing in each run, the
+// same packets must be lost.
 #include <gtest/gtest.h>
 
 #include <sstream>

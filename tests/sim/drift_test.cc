@@ -5,11 +5,11 @@
 // age. Packets, links and elements are independent of each other, but broadcasts are not. So
 // standard errors come from batches that are much longer than any age.
 //
-// Two kinds of bursts act differently. A burst along the packets of one broadcast
-// (FaultOptions::burst) hits packets that are neighbours in the sending order. This order is drawn
-// anew for every broadcast, so the next broadcast of a packet is lost independently, and ages are
-// those of independent loss. A link that is down for whole broadcasts makes copies older, as the
-// Gilbert forms predict.
+// Two kinds of loss bursts act differently. A burst within one broadcast (FaultOptions::burst) hits
+// packets that are neighbours in the sending order. This order is drawn anew for every broadcast,
+// so whether a packet is lost does not depend on the broadcast before, and ages are those of
+// independent loss. A link that is down for whole broadcasts makes copies older, as burst_drift()
+// (support/drift_forms.h) predicts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -258,8 +258,8 @@ std::string at(double p, const char* what) {
   return text;
 }
 
-// Relative error that the test must detect. A formula that takes the variance of a step for the
-// mean square gap is off by a factor of at least 1/(1-p) = 1.05.
+// Relative error that the test must detect. The mean square gap is 1/(1-p) times the variance of a
+// step. A formula without this factor is off by at least 5 %, as the least loss p is 0.05.
 constexpr double kResolution = 0.02;
 
 void expect_model(const WalkSamples& samples, const estimate::DriftModel& model, double p,
@@ -311,8 +311,9 @@ TEST_P(ReplicaBroadcastDrift, AgesAreGeometric) {
 class ReplicaBroadcastAgeCap : public ::testing::TestWithParam<std::uint32_t> {};
 INSTANTIATE_TEST_SUITE_P(AgeMax, ReplicaBroadcastAgeCap, ::testing::Values(1, 2, 4));
 
-// A block of age age_max that misses again is repaired within the same broadcast. So refreshes come
-// at the rate of drift_forms.h for age_max + 1.
+// A block of age age_max must arrive, so if it is lost it is repaired within the same broadcast.
+// The age would have become age_max + 1, so repairs come at the rate of refresh_rate() for age_max
+// + 1.
 TEST_P(ReplicaBroadcastAgeCap, NoAgeExceedsItAndRefreshesComeAtThePredictedRate) {
   constexpr double kLoss = 0.4;
   const std::uint32_t age_max = GetParam();

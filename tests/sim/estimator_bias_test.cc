@@ -37,7 +37,7 @@ constexpr int kRounds = testing::seeds(3'000, 10'000);
 constexpr std::uint32_t kPackets = 16;  // packets of each shard
 constexpr std::size_t kDatagramBytes = 512;
 constexpr std::size_t kPacketElements = 96;  // elements in such a datagram, in whole codec blocks
-// place of the gradient in a packet; the elements before it measure weights
+// Index of the gradient's element in a packet. The elements before it measure weights.
 constexpr std::size_t kGradientElement = kRanks;
 constexpr double kGuess = 3.0;  // mean of an external control variate
 using PerRank = std::array<double, kRanks>;
@@ -90,8 +90,8 @@ std::vector<float> make_input(int rank) {
   return input;
 }
 
-// Returns a wrong guess. Its error varies by packet, because a constant error would cancel over a
-// shard.
+// Returns the control variate: a wrong guess of the gradient. Its error varies by packet, because a
+// constant error would cancel over a shard.
 std::vector<float> make_guess() {
   std::vector<float> guess(kRanks * kPackets * kPacketElements);
   for (std::size_t i = 0; i < guess.size(); ++i) {
@@ -234,8 +234,8 @@ PerRank symmetric_weights(const Network& network, int owner) {
   return weights;
 }
 
-// Each link's losses are compensated by its own rate, and a link that delivered nothing is asked
-// again. So all weights are equal.
+// The estimator divides by each link's own rate of arrival. If a link delivered nothing, the owner
+// requests the contribution again. So all weights are equal.
 PerRank fair_weights(const Network& network, int owner) {
   (void)network;
   (void)owner;
@@ -257,8 +257,8 @@ std::string label(const Network& network, const std::string& what, int owner) {
   return std::string(network.name) + ", " + what + ", owner " + std::to_string(owner);
 }
 
-// Standard errors must be below a quarter of the ratio rule's tilt at 10 % loss, so that the tilt
-// is found.
+// Limit on standard errors: a quarter of the ratio rule's bias at 10 % loss, so that a bias of this
+// size is found.
 constexpr double kResolution = 0.005;
 // Bound on the rounding of float32 results.
 constexpr double kExact = 1e-7;
@@ -281,7 +281,7 @@ void expect_weights(const Network& network, const Method& method, Predict predic
     const PerRank weights = predict(network, owner);
     for (int rank = 0; rank < kRanks; ++rank) {
       const Sample& weight = samples[owner].weight[rank];
-      // On a link without loss some estimators' weights are constant
+      // With some estimators the weight of a rank behind a link without loss is constant.
       if (weight.standard_error() < kExact) {
         EXPECT_NEAR(weight.mean(), weights[rank], kExact)
             << label(network, name, owner) << ", rank " << rank;

@@ -4,8 +4,9 @@
 //
 // Statements, all within 3 standard errors:
 //   * horvitz_thompson and augmented have no bias on unequal and bursty links;
-//   * ratio, symmetric_ratio and stratified have none on equal links, because every rank is the
-//     owner in turn; in its own calls, ratio's owner has the weight of the formula;
+//   * ratio, symmetric_ratio and stratified have no bias on equal links, because every rank is the
+//     owner in turn;
+//   * with ratio, the owner of a call has the weight (1 - p^N) / (N q), see OfOneOwnerTilt;
 //   * zero_fill loses the share that its formula says.
 // All ranks hold the same bits after every call.
 #include <gtest/gtest.h>
@@ -158,8 +159,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Setting{"stratified", Estimator::stratified}),
     [](const auto& row) { return std::string(row.param.name); });
 
-// In its own calls an owner has the weight (1 - p^N) / (N q) (src/math/estimate/README.md), for N
-// ranks and links that lose p = 1 - q.
+// In a call whose only shard it owns, a rank has the weight (1 - p^N) / (N q), for N ranks and
+// links that lose the share p = 1 - q (src/math/estimate/README.md).
 TEST(OfOneOwnerTilt, IsThatOfTheRatioRule) {
   Experiment experiment({"ratio", Estimator::ratio});
   experiment.run();

@@ -1,9 +1,10 @@
 // Effect of LateWork on the mean over many rounds of the library's protocol. One rank of four is
-// late with a given chance, independently in each round, and then misses the shards of all others.
-// Predictions follow from the ratio rule's weights in each case (src/math/estimate/README.md, "Late
-// work").
+// late with probability 0.3, independently in each round. The other ranks' shards then lack its
+// contribution. Predictions follow from the ratio rule's weights in each case
+// (src/math/estimate/README.md, "Late work").
 //
-// Successive rounds share a late contribution, so standard errors come from batches.
+// A late contribution is added to that of the next round, so rounds depend on each other, and
+// standard errors come from batches.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -40,12 +41,12 @@ using PerRank = std::array<double, kRanks>;
 constexpr PerRank kUnits = {1, 2, 1, 3};
 constexpr PerRank kOptimum = {1, 2, 3, 7};  // a of each rank's loss (x - a)^2 / 2
 
-// Elements in the shard of rank 0.
-constexpr std::size_t kShare = 0;    // 1 per unit of the late rank, 0 of the others
+// Elements in the shard of rank 0. Ranks contribute the following for each unit of work.
+constexpr std::size_t kShare = 0;    // 1 from the late rank, 0 from the others
 constexpr std::size_t kDrift = 1;    // the same for all ranks, and different in every round
-constexpr std::size_t kDescent = 2;  // x - a
+constexpr std::size_t kDescent = 2;  // x - a, the gradient of the rank's loss
 
-// Means over batches of a value that each round has.
+// Collects a value from each round, and keeps the means of batches of kBatch rounds.
 class Batches {
  public:
   void add(double value) {
@@ -131,14 +132,14 @@ Weights predicted(bool carries) {
   const double mine = kUnits[kLate];
   const double in_time = 1 - kLateChance;
   if (!carries) return {in_time * mine / all, 0.0};
-  // Chance of being in time with work carried over from a late round.
+  // Probability that the late rank is in time, and carries work over from a late round before.
   const double after_late = kLateChance * in_time;
   return {after_late * 2 * mine / (all + mine) + in_time * in_time * mine / all,
           after_late * mine / (all + mine)};
 }
 
-// Returns the fixed point if the late rank has weight `share`, and the others divide the rest by
-// units.
+// Returns the fixed point of the descent if the late rank has weight `share`, and the others divide
+// the remaining weight in proportion to their units.
 double predicted_fixed_point(double share) {
   double others = 0.0;
   double units = 0.0;
@@ -156,8 +157,8 @@ void expect_predicted(bool carries) {
   testing::print_header(carries ? "with late work" : "without late work");
   expect_matches("weight of the late rank (3/7 if never late)", experiment.share.means,
                  weights.share, 0.005);
-  // x depends on earlier rounds, and this round's weights on whether the late rank was late in
-  // those. This correlation adds a term of order kStep.
+  // The prediction takes x and the weights for independent. But both depend on whether the rank was
+  // late in earlier rounds, which adds an error of order kStep.
   expect_matches("where the descent is (4.43 if never late)", experiment.where.means,
                  predicted_fixed_point(weights.share), 0.02);
   if (carries) {

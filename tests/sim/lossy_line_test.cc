@@ -1,6 +1,6 @@
-// All-reduces paced by `wan`, behind lines that lose packets at random. Losses at a seed's
-// beginning must not decide how fast the rest goes. Jitter on the lines must not slow the rounds
-// down, either.
+// All-reduces paced by the controller `wan`, behind lines that lose packets at random. Losses in
+// the first rounds of a run must not slow its later rounds down. Jitter on the lines must not slow
+// rounds down, either.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -50,9 +50,9 @@ double median_round_ms(const Line& line, std::uint64_t seed) {
   return ms[ms.size() / 2];
 }
 
-// Three faults once made some seeds' rounds 2 to 20 times as long for seconds: four of the first
-// ten packets were lost; two packets that waited for each other looked like a full queue; a loss
-// was attributed to the queue at the peer.
+// With some seeds, rounds once took 2 to 20 times as long for seconds. The controller slowed down
+// for three wrong reasons: four of the first ten packets were lost; two packets that waited for
+// each other looked like a full queue; a loss was attributed to the queue at the peer.
 TEST(LossyLine, NoSeedIsFarFromTheOthers) {
   for (const Line& line :
        {Line{500, 20, 50, 0.1, 430}, Line{500, 20, 50, 0.001, 255}, Line{100, 50, 10, 0.1, 1430}}) {
@@ -63,8 +63,9 @@ TEST(LossyLine, NoSeedIsFarFromTheOthers) {
   }
 }
 
-// Without jitter the median round takes 145 ms. With it some seeds' rounds once took 4 s: variation
-// of a millisecond was taken for a queue, and overtaken datagrams for lost ones.
+// Without jitter the median round takes 145 ms. With jitter, rounds of some seeds once took 4 s.
+// The controller took a delay that varied by a millisecond for a queue, and overtaken datagrams for
+// lost ones.
 TEST(LossyLine, JitterIsNoQueue) {
   const Line lines[] = {
       {500, 20, 50, 0, 185, 12, "normal { mean: 5 deviation: 1 }", 8},

@@ -15,8 +15,8 @@
 namespace leeway::sim {
 namespace {
 
-// Figures that one scenario tests. A figure belongs to the longest entry with which its name
-// begins.
+// A scenario, and the figures that it tests. A figure is tested by the case that has the longest
+// entry with which the figure's name begins.
 struct Case {
   std::vector<std::string> figures;  // names, or beginnings that end in '.'
   std::string scenario;
@@ -158,8 +158,8 @@ TEST(Measures, EachColumnOfTheTablesIsFilledSomewhere) {
   EXPECT_EQ(empty_columns(links_csv(cells)), (std::set<std::string>{"cell"}));
 }
 
-// zero_fill loses a fifth of three of the four contributions. So the result is off by about -0.15
-// if the mean is 1.
+// Links lose a fifth of the packets, and three of an owner's four contributions come over links.
+// zero_fill does not make up for losses. So with a mean of 1 the bias is about -0.2 * 3/4 = -0.15.
 TEST(Measures, ZeroFillIsBiasedByWhatIsLost) {
   const RunRecord record = record_of(
       "ranks: 4 rounds: 50 operation { bytes: 65536 estimator: zero_fill } "
@@ -190,7 +190,7 @@ TEST(Measures, WithoutDataNothingIsKnown) {
   for (const char* name : {"loss", "loss_first_pass", "goodput_gbps", "jain", "workload.bias",
                            "workload.error_mean_square", "error.nmse", "contributors.mean"})
     EXPECT_TRUE(std::isnan(value_or_absent(idle, name))) << name;
-  // With two ranks, no element has two non-owners, between which drift.pair is measured.
+  // drift.pair is measured between two ranks that do not own an element. Two ranks are too few.
   const RunRecord two = record_of(
       "ranks: 2 rounds: 20 operation { kind: replica_step bytes: 4096 } workload { quadratic {} "
       "} " +

@@ -156,8 +156,8 @@ void expect_unbiased(const std::string& name, const Setting& setting) {
   testing::print_header("mean error, relative");
   EXPECT_EQ(experiment.missing, 0u);
   EXPECT_EQ(experiment.cut, 0u);
-  // Contributions of one packet are never lost, because they are requested again, so errors are
-  // only rounding
+  // A lost contribution of one packet is requested again, so no contribution is lost, and the only
+  // errors are those of rounding.
   if (experiment.error.standard_error() < kExact) {
     EXPECT_NEAR(experiment.error.mean(), 0.0, kExact);
     return;
@@ -198,8 +198,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"bounded_2_packets", {.packets = 2, .delivery = bounded(0.5, 60s)}}),
     [](const auto& row) { return std::string(row.param.name); });
 
-// The deadline leaves time for one repair or none. With flows of 1 and 2 packets, 8.0 and 1.5 % of
-// the result are cut. The bias must be far smaller.
+// The deadline leaves time for one repair or none. It cuts 8.0 % of the result with flows of one
+// packet, and 1.5 % with flows of two. The bias must be far smaller.
 TEST(CutShortFlows, AreMadeUpForByEarlierRates) {
   struct Row {
     std::size_t packets;

@@ -1,7 +1,7 @@
-// Averages per unit of work, if ranks finish random amounts of it and links lose packets unequally:
-// 10^4 rounds of four ranks over the library's protocol. In every round each rank plans some
-// micro-batches of one or two samples, drops some or all of them, and contributes the sum over the
-// samples it finished.
+// Averages per unit of work, if ranks finish random amounts of work and links lose packets
+// unequally: 10^4 rounds of four ranks over the library's protocol. In every round each rank plans
+// some micro-batches of one or two samples, drops some or all of them, and contributes the sum over
+// the samples that it finished.
 //
 // Statements (src/math/estimate/README.md, "Weights"), within 3 standard errors, with fixed seeds;
 // G is a rank's sum, c its number of samples:
@@ -226,8 +226,8 @@ double sum_of(const PerRank& values) {
   return values[0] + values[1] + values[2] + values[3];
 }
 
-// Returns the share of each rank's mean in one packet's result, by the README's formulas. `here`: 1
-// for ranks whose packet arrived.
+// Returns the share that each rank's mean has in one packet's result, by the formulas of
+// src/math/estimate/README.md. `here` is 1 for ranks whose packet arrived, else 0.
 PerRank shares_of(const Setting& setting, int owner, const PerRank& units, const PerRank& here) {
   PerRank arrived;
   for (int rank = 0; rank < kRanks; ++rank) arrived[rank] = units[rank] * here[rank];
@@ -290,7 +290,7 @@ double no_tilt(const Setting& setting, int owner) {
 
 // --- tests ---
 
-// A tenth of the ratio rule's tilt in these networks.
+// A tenth of the ratio rule's bias over the links of these tests.
 constexpr double kResolution = 0.01;
 
 void expect_realised(const Setting& setting, double (*predict)(const Setting&, int owner)) {

@@ -1,5 +1,5 @@
-// These operators are in a file of their own. So a compiler cannot inline `new` without the
-// `delete` that matches it.
+// Replaces operator new and delete. They are in a file of their own, so that a compiler cannot
+// inline one of them and not the other.
 #include "support/allocations.h"
 
 #include <atomic>

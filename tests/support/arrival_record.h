@@ -12,8 +12,8 @@ namespace leeway::testing {
 
 class ArrivalRecord {
  public:
-  // Records from construction on. The group must not outlive this object, to which its observer
-  // points.
+  // Records from construction on. Sets the group's observer, which points to this object, so the
+  // group must not outlive the object.
   explicit ArrivalRecord(EngineGroup& group) {
     group.observer = [this](const impairment::PacketAddress& packet, const impairment::Fate& fate) {
       if (packet.control) return;

@@ -1,4 +1,5 @@
-// Searches for the best compute threshold when one program has the latencies of all ranks.
+// Searches for the best compute threshold in a program that has the latencies of all ranks. In the
+// library each rank has only its own.
 #pragma once
 
 #include "base/contracts.h"

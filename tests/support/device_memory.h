@@ -1,5 +1,5 @@
-// Memory on the current CUDA context's device, for programs that run kernels. A CUDA error ends the
-// program, because nothing can be tested without memory.
+// Memory on the device of the current CUDA context, for programs that run kernels. A CUDA error
+// ends the program, because nothing can be tested without memory.
 #pragma once
 
 #include <cstdio>

@@ -9,9 +9,9 @@
 
 namespace leeway::estimate::testing {
 
-// Drift with Gilbert losses: a link is good or bad for whole broadcasts. It is bad with stationary
-// probability p, and then for `burst` >= 1 broadcasts in a row on average. Losses are independent
-// if burst = 1/(1-p).
+// Drift with Gilbert losses: a link is good or bad for whole broadcasts. In the long run it is bad
+// for the share p of broadcasts, for `burst` >= 1 of them in a row on average. Losses are
+// independent if burst = 1/(1-p).
 //
 // The age A of a copy has P(A >= k) = p (1-r)^(k-1) for k >= 1, where r = 1/burst is the chance
 // that a bad link recovers. Then E[A] = p/r, E[A^2] = p(2-r)/r^2, and for the copies A, B of two
@@ -28,8 +28,8 @@ inline DriftModel burst_drift(double p, double burst) {
           .age_mean = age};
 }
 
-// Returns the fraction of blocks that a broadcast refreshes exactly, because they have reached the
-// age C = `age_max` >= 1. Losses are independent with probability p.
+// Returns the fraction of blocks that a broadcast must deliver (refresh), because they have reached
+// the age C = `age_max` >= 1. Losses are independent with probability p.
 //
 // This is a renewal process. An age runs 0, 1, ... and returns to 0 by an arrival or, at C, by the
 // refresh. A cycle takes (1-p^C)/(1-p) broadcasts on average, and ends in a refresh with

@@ -22,7 +22,8 @@ struct GroupOptions {
   std::uint64_t seed = 1;
   bool sum_payloads = true;
   Duration peer_timeout{0};  // with 0, no rank is ever taken for dead
-  // If true, engines believe that they are paced, so they may send parity. Nothing paces them.
+  // If true, engines believe that a controller paces them, as is required to send parity. No
+  // controller does.
   bool paced = false;
   bool one_host = false;  // all ranks are on one host, and engines know it
   // If true, the network delivers multicast to all ranks, and draws faults for each receiver
@@ -53,8 +54,8 @@ class EngineGroup {
   // Lets time pass until every engine is idle and has sent its last confirmations.
   bool settle(Duration limit = std::chrono::seconds(100));
 
-  // Stops a rank. Until thaw() it neither receives, sends nor wakes up, and datagrams for it queue
-  // up.
+  // Stops a rank. Until thaw() it neither receives, sends nor wakes up. Datagrams for it wait until
+  // then.
   void freeze(Rank rank) { nodes_[rank].frozen = true; }
   // Holds back the rank's data, as a pace would. Control datagrams still leave.
   void hold_data(Rank rank) { nodes_[rank].polled = collective::Engine::Poll::control; }

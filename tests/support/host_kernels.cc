@@ -17,7 +17,8 @@ namespace {
 
 // ---- the kernels ----
 
-// A function that converts the addresses in a job to those at which its kernel accesses the memory.
+// A function that returns a job with other addresses: those at which the kernel can access the
+// memory.
 template <typename Job>
 using Seen = Job (*)(const Job&);
 

@@ -35,23 +35,24 @@ Row only_lost(Row row, const LossChain& chain) {
   return row;
 }
 
-// Returns the weights, not normalised, of the states in which loss bursts begin. A burst begins if
-// a packet is received, the chain moves, and the next packet is lost.
+// Returns how often a loss burst begins in each state, not normalised. A burst begins if a packet
+// is received, the chain moves to its next state, and the packet there is lost.
 Row burst_starts(const LossChain& chain) {
   Row received = stationary_states(chain);
   for (int i = 0; i < kStates; ++i) received[i] *= 1 - chain.loss[i];
   return only_lost(times(received, transitions(chain)), chain);
 }
 
-// The sum over lags ends at the first term below this bound. Terms fall geometrically, so the
-// omitted rest is less than rounding errors.
+// The sum over lags in loss_rate_variance() ends at the first term below this bound. Terms fall
+// geometrically, so all later terms together are less than rounding errors.
 constexpr double kNegligible = 1e-9;
 constexpr std::uint64_t kLagsMax = 10'000'000;
 
 }  // namespace
 
-// Computes a high power of the lazy chain (stay with probability 1/2) by 64 squarings. The lazy
-// chain has the same limit as the chain itself, but no periods.
+// Computes a high power of the lazy chain by 64 squarings. The lazy chain stays with probability
+// 1/2, else moves as the chain. It has the chain's stationary states, but no periods, so its powers
+// converge.
 Row stationary_states(const LossChain& chain) {
   Matrix power = transitions(chain);
   for (int i = 0; i < kStates; ++i) {

@@ -38,7 +38,8 @@ double ReferenceCall::contribution(Rank rank, std::size_t i) const {
   const std::size_t mixed = i * 7 + rank * 13 + i / 64;
   if (shape_.dtype == DataType::boolean) return static_cast<double>(mixed % 3 % 2);
   if (shape_.options.op == ReduceOp::prod) return static_cast<double>(1 + mixed % 2);
-  // FP8 holds whole numbers only up to 16 (E4M3) or 8 (E5M2). Sums are made in float32.
+  // FP8 holds all whole numbers only up to 16 (E4M3) or 8 (E5M2), so values are 0 or 2. Sums are
+  // made in float32 and rounded once.
   if (size_of(shape_.dtype) == 1 && is_floating(shape_.dtype))
     return static_cast<double>(mixed % 3 == 0 ? 2 : 0);
   return static_cast<double>(1 + mixed % (shape_.options.op == ReduceOp::premul_sum ? 15 : 29));

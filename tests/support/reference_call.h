@@ -34,8 +34,9 @@ class ReferenceCall {
   // Runs the operations of all ranks. Fails unless all succeed in time.
   ::testing::AssertionResult run(EngineGroup& group);
 
-  // Compares every rank's result with the right one. Both must be equal, except averages of floats
-  // over a number of ranks that is no power of two. These may be off by 4 units in the last place.
+  // Compares every rank's result with the right one. Both must be equal, with one exception:
+  // averages of floats over a number of ranks that is no power of two may be off by 4 units in the
+  // last place.
   ::testing::AssertionResult check() const;
 
   const std::vector<collective::Request*>& requests() const { return requests_; }

@@ -91,7 +91,7 @@ class RelayGroup {
   std::vector<Bytes> take_heard(Rank process, Rank from) {
     return std::exchange(heard_[process][from], {});
   }
-  // Takes the same messages, but returns their ECN marks.
+  // Takes the same messages as take_heard(), but returns their ECN marks.
   std::vector<Ecn> take_heard_with_marks(Rank process, Rank from) {
     heard_[process][from].clear();
     return std::exchange(marks_[process][from], {});

@@ -102,7 +102,6 @@ Status examine_reach(doctor::Gathering& gathering, Options& options) {
                        options.rank.value_or(0));
 }
 
-// Measures the paths as one rank of the group, together with the others.
 Status examine_paths_as_rank(Options options, const std::string& json_path) {
   // `gathering` must live until the communicator exists, because other ranks may read the gathered
   // values until then.

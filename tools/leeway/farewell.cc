@@ -10,7 +10,8 @@ namespace {
 
 constexpr auto kLookEvery = std::chrono::milliseconds(20);
 
-// Time in which a rank must notice that its communicator was aborted. The rank may be computing.
+// Time in which a rank must notice that its communicator was aborted. The rank may be computing,
+// and notices only at its next call.
 constexpr auto kPatience = std::chrono::seconds(5);
 
 }  // namespace

@@ -7,14 +7,15 @@
 
 namespace leeway::tools {
 
-// The signals that ask the command to end. One that was ignored at the start stays ignored: nohup
-// ignores SIGHUP, and a shell ignores SIGINT for its background jobs.
+// The signals that ask the command to end. A signal that was ignored at the start stays ignored:
+// nohup makes a command ignore SIGHUP, and a shell makes its background jobs ignore SIGINT.
 inline constexpr std::array<int, 3> kInterrupts = {SIGHUP, SIGINT, SIGTERM};
 
 bool is_ignored(int signal);
 
-// Undoes what UCX's library does before main(): it makes SIGHUP a request for its debug output, so
-// that SIGHUP would end no command, and nohup would not reach the processes that a command starts.
+// Restores what SIGHUP did when the process started. UCX's library makes it print debug output,
+// even before main(). SIGHUP would then end no command, and under nohup processes that the command
+// starts would not ignore it.
 void restore_hangup();
 
 // While an object exists, the first of kInterrupts sets flag() and does nothing else. Only one

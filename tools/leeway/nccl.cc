@@ -58,8 +58,8 @@ std::string library() {
   return {};
 }
 
-// Returns the plugin's path, which is two folders above `stub`, both in the build tree and when
-// installed.
+// Returns the network plugin's path. The plugin lies two folders above the file `stub`
+// (libnccl.so.2), both in the build tree and when installed.
 std::string plugin(const std::string& stub) {
   std::array<char, PATH_MAX> real{};
   const std::string path = stub.substr(0, stub.rfind('/') + 1) + "../../libnccl-net-leeway.so";
@@ -100,8 +100,8 @@ int start(const Arguments& arguments) {
   }
   if (arguments.net) {
     ::setenv("NCCL_NET_PLUGIN", file.c_str(), 1);
-    // NCCL_NET makes NCCL fail if it has no plugin. Without NCCL_NET it would use another network
-    // by accident.
+    // With NCCL_NET, NCCL fails if it cannot load the plugin. Without NCCL_NET it would then use
+    // its own network, and nobody would notice.
     ::setenv("NCCL_NET", "Leeway", 1);
   } else {
     const char* const others = std::getenv("LD_PRELOAD");

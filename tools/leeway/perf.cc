@@ -90,8 +90,9 @@ void add_options(CLI::App& command, Arguments& a) {
                      "Also write the rows to this file (- for standard output)");
 }
 
-// Ranks that `--ranks` started have the same arguments, files and variables. So rank 0 alone prints
-// what is wrong with these. Otherwise each rank prints its own errors, because hosts may differ.
+// Ranks that `--ranks` started have the same arguments, files and variables. So only rank 0 prints
+// what is wrong with these. Ranks of another launcher each print their own errors, because their
+// hosts may differ.
 int complain_of_rank(const Status& status, int rank) {
   const bool said_by_rank_0 = is_usage(status) && rank != 0 && is_started_by_launcher();
   return said_by_rank_0 ? kExitUsage : complain(status);

@@ -30,7 +30,7 @@ sigset_t watched_signals() {
   sigemptyset(&set);
   sigaddset(&set, SIGCHLD);
   for (const int signal : kInterrupts) {
-    // A signal that is blocked would be taken although it is ignored.
+    // An ignored signal must stay out of the set: sigtimedwait() would take it once it is blocked.
     if (!is_ignored(signal)) sigaddset(&set, signal);
   }
   return set;

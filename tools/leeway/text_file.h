@@ -7,8 +7,8 @@
 
 namespace leeway::tools {
 
-// Writes the whole file, whose old content is lost. "-" is standard output,
-// whose errors finish_output() reports.
+// Writes the whole file, whose old content is lost. The path "-" is standard output. Its errors are
+// reported by finish_output().
 Status write_text(const std::string& path, const std::string& text);
 
 // Checks that the path of --json is writable, so that a long run does not fail at its end. Does not

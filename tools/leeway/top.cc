@@ -38,7 +38,8 @@ class Watcher {
  public:
   explicit Watcher(const TopSettings& settings) : settings_(settings) {}
 
-  // Scrapes all addresses. Returns a process for each; one that does not answer has an error.
+  // Scrapes all addresses. Returns a process for each address. If the process there does not
+  // answer, its member `error` says why.
   std::vector<top::Process> look() {
     std::vector<top::Process> processes;
     for (const std::string& address : settings_.addresses) processes.push_back(look_at(address));

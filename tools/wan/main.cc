@@ -148,8 +148,9 @@ Result<Lab> plan(const Arguments& arguments) {
 
 // ---- child: carries the packets -----------------------------------------------------------------
 
-// The ranks are in this process's group. If the waiting process is killed, the pipe closes without
-// a message, and this process kills the ranks and everything that they started.
+// Carries packets until the parent writes to the pipe `control`, and then reports. The ranks are in
+// this process's group. If the parent is killed, the pipe closes without a message, and this
+// process kills its group: the ranks and everything that they started.
 int carry_packets(const Lab& lab, const std::vector<RankNetwork>& networks, int control,
                   const Arguments& arguments) {
   ::setpgid(0, 0);
@@ -194,7 +195,8 @@ void end_leftovers(pid_t group) {
   }
 }
 
-// Ends the ranks if the carrying process was killed; otherwise they would wait for their time-outs.
+// Ends the ranks if the process that carries packets was killed. Otherwise the ranks would wait for
+// their time-outs.
 void end_ranks_with(pid_t carrier) {
   siginfo_t info{};
   if (::waitid(P_PID, static_cast<id_t>(carrier), &info, WEXITED | WNOWAIT) != 0) return;

@@ -78,8 +78,8 @@ class DeviceSetup {
     request.ifr_mtu = static_cast<int>(bytes);
     return ask(SIOCSIFMTU, request, "the device's MTU");
   }
-  // Sets the queue's length. Root of a user namespace may not; the device then keeps its 500
-  // packets.
+  // Sets the queue's length. The root of a user namespace may not do that. The device's queue then
+  // keeps its default length of 500 packets.
   void queue(const char* device, int packets) {
     ifreq request = named(device);
     request.ifr_qlen = packets;

@@ -29,8 +29,8 @@ std::string number(double value) {
   return {text.data(), end};
 }
 
-// Properties that all lines share. If a path has two lines, each has half of the delay, and both
-// together have the given loss.
+// Properties that all lines share. If a path has two lines, each line has half of the delay, and
+// both lines together lose the given share of packets.
 struct Line {
   std::optional<double> rate_mbps;
   std::string queue;  // text of the scenario, as the next two

@@ -12,8 +12,8 @@
 namespace leeway::lab {
 namespace {
 
-// Packets read from a device before the next device has its turn: enough to amortise the turn, and
-// few enough that other packets wait for less than 0.1 ms.
+// Packets read from a device before the next device has its turn. They are enough to amortise the
+// cost of a turn, and few enough that packets at other devices wait for less than 0.1 ms.
 constexpr int kBatchPackets = 128;
 
 double processor_seconds() {
@@ -101,8 +101,8 @@ PacketLoop::Found PacketLoop::take_batch(Wan& wan, std::uint32_t rank) {
   return Found::more;
 }
 
-// Pauses although packets come, so that the next pass takes more of them, with fewer wake-ups. Only
-// the end of the run cuts the pause short.
+// Pauses although packets come, so that the next pass takes more packets at once, and the thread is
+// woken less often. Only the end of the run cuts the pause short.
 void PacketLoop::rest(Duration time) {
   const timespec timeout{.tv_sec = 0, .tv_nsec = time.count()};
   ::ppoll(&watched_.back(), 1, &timeout, nullptr);

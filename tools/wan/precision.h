@@ -41,8 +41,8 @@ class TimeHistogram {
   std::int64_t max_ns_ = 0;
 };
 
-// A packet that is read or delivered later than this counts as late. Timers of TCP and Leeway have
-// a resolution of 1 ms.
+// A packet that is read or delivered later than this counts as late. A shorter delay hardly
+// matters, because timers of TCP and Leeway have a resolution of 1 ms.
 inline constexpr std::int64_t kLateNs = 1'000'000;
 // With a larger share of late packets, measurements show the machine and not the network.
 inline constexpr double kLateShareMax = 0.01;

@@ -29,7 +29,8 @@ void set_tcp_flags(std::span<std::byte> packet, const Transport& transport, std:
 }
 
 // Sets lengths and checksums of a packet whose size has changed. The UDP or TCP checksum stays
-// partial, because the receiving kernel does not check packets that were never on a wire.
+// partial (not completed), because the receiving kernel does not check packets that were never on a
+// wire.
 void fit_headers(std::span<std::byte> packet, const Transport& transport) {
   set_total_bytes(packet, packet.size());
   if (!transport.tcp) {
@@ -116,8 +117,8 @@ Trains::Trains() : trains_(std::make_unique<std::array<Train, kTrains>>()) {}
 bool Trains::add(ByteSpan packet, bool damaged) {
   LEEWAY_ASSERT(packet.size() <= kPacketBytesMax);
   const auto transport = damaged ? std::nullopt : find_transport(packet);
-  // A packet may join a train only if its checksum is partial: the sender left it to the network
-  // card.
+  // A packet may join a train only if its checksum is partial, that is, if the sender left it to
+  // the network card to complete.
   const bool partial =
       transport && get16(packet, transport->checksum()) == pseudo_header_sum(packet, *transport);
   for (std::size_t i = used_; partial && i-- > 0;) {

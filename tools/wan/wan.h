@@ -33,8 +33,8 @@ class PacketSink {
   virtual void deliver(Instant due, std::uint32_t rank, ByteSpan packet, bool damaged) = 0;
 };
 
-// Numbers of packets in and out, and of packets that the laboratory refused. Losses on links are
-// not among them: LinkReport has these.
+// Numbers of packets in and out, and of packets that the laboratory refused. LinkReport has the
+// packets that links lost.
 struct WanCounters {
   std::uint64_t taken = 0;  // packets taken from a device
   std::uint64_t taken_bytes = 0;

@@ -1,6 +1,6 @@
 // A stand-in for libcuda.so.1 ("the double") on machines without a GPU: the functions of the CUDA
-// driver that Leeway and its tests call. With it tests can check order and addresses, and that
-// nothing blocks, but not speed.
+// driver that Leeway and its tests call. With the double, tests can check the order of work,
+// addresses, and that nothing blocks. They cannot measure speed.
 //
 // It differs from CUDA in two ways: the null stream does not wait for other streams, and all
 // streams have the same priority.
@@ -104,7 +104,8 @@ Double* ready(const char* name) {
   return made != nullptr && made->process == ::getpid() ? made : nullptr;
 }
 
-// Returns true if a call that may wait for the device must fail, because a thread captures.
+// Returns true if calls that may wait for the device must fail: some thread captures in a mode that
+// forbids them, and this thread's own mode is not relaxed.
 bool forbidden_by_capture(Double& self) {
   return capture_mode != kCaptureRelaxed && self.machine.guarded();
 }
@@ -233,7 +234,7 @@ Code cuMemAlloc(Address* memory, std::size_t bytes) {
   return *memory == 0 ? kNoMemory : kSuccess;
 }
 
-// Waits for the device, as CUDA does.
+// Waits for all work of the device, as CUDA's cuMemFree does.
 Code cuMemFree(Address memory) {
   ENTER(cuMemFree);
   if (memory == 0) return kSuccess;

@@ -1,5 +1,5 @@
-// Functions by which tests control and inspect the double. Tests find them by dlsym() in its
-// libcuda.so.1.
+// Functions by which tests control and inspect the CUDA double (api.cc). Tests find them by dlsym()
+// in its libcuda.so.1.
 #pragma once
 
 #include <cstdint>

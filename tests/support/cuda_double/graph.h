@@ -58,7 +58,7 @@ struct GraphRun {
 
 struct Stream;
 
-// A capture, from cuStreamBeginCapture() to cuStreamEndCapture().
+// A capture of streams into a graph, from cuStreamBeginCapture() to cuStreamEndCapture().
 struct Capture {
   std::uint64_t id = 0;
   const Stream* origin = nullptr;

@@ -19,11 +19,11 @@ constexpr int kCaptureIsolation = 905;
 constexpr int kIllegalState = 401;
 constexpr int kModeRelaxed = 2;
 
-// Time between two looks at words in host memory that streams wait for. The host writes these words
-// without calling CUDA, so the double must poll.
+// Time between two looks at the words in host memory that streams wait for. The host writes such a
+// word without calling CUDA, so the double must poll.
 constexpr microseconds kLookEvery{30};
-// When a device picks work, it delays the picked stream one time in kLiesOneIn, and pauses itself
-// one time in kPausesOneIn.
+// When a device picks work, one time in kLiesOneIn it passes the picked stream over for fewer than
+// kLiesMax further picks. One time in kPausesOneIn it pauses itself for less than kPauseMax.
 constexpr std::uint64_t kLiesOneIn = 8;
 constexpr std::uint64_t kPausesOneIn = 64;
 constexpr std::uint64_t kLiesMax = 40;
@@ -187,7 +187,8 @@ bool Machine::guarded() {
   return guarded_ > 0;
 }
 
-// Adds to `out` the parts of the first work in the stream's queue that can begin now.
+// Looks at the first work in the stream's queue, and adds to `out` those of its parts that can
+// begin now. A graph's parts are its nodes; other work has one part.
 void Machine::add_picks(const std::shared_ptr<Stream>& stream, std::vector<Pick>& out) {
   Work& next = stream->queue.front().work;
   if (next.graph == nullptr) {
@@ -291,8 +292,8 @@ void Machine::finish(const Pick& pick, std::unique_lock<std::mutex>& lock) {
   stream.queue.pop_front();
   ++stream.completed;
   changed_.notify_all();
-  // Destroys the graph without holding the lock, because its user functions may take locks of their
-  // own.
+  // Destroys the graph without holding the lock. This calls the destructors of its user objects,
+  // which may take locks of their own.
   lock.unlock();
   ended = {};
   lock.lock();

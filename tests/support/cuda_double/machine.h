@@ -2,8 +2,8 @@
 //
 // Each device is a thread. By a seeded choice, it picks one of the streams whose next work can
 // begin, and now and then delays a stream. If the device has one connection, it does all work in
-// the order of the calls, so work that cannot begin holds up everything behind it. Host functions
-// run on one thread, as with CUDA.
+// the order of the calls. Work that cannot begin then holds up the work of all other streams behind
+// it. Host functions run on one thread, as with CUDA.
 #pragma once
 
 #include <condition_variable>
@@ -55,7 +55,7 @@ class Machine {
   int begin_capture(const std::shared_ptr<Stream>& stream, int mode);
   int end_capture(const std::shared_ptr<Stream>& stream, std::shared_ptr<GraphBody>& out);
   std::shared_ptr<Capture> capture_of(const Stream& stream);
-  // Returns true if some thread captures in a mode that forbids calls that may wait.
+  // Returns true if some thread is capturing in a mode that forbids calls that may wait.
   bool guarded();
 
   void configure(const CudaDoubleSettings& settings);

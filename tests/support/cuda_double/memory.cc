@@ -49,7 +49,8 @@ Address Memory::allocate(int device, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   const Space& space = spaces_.at(device);
   const Address end = space.begin + kDeviceBytes;
-  // Small allocations are aligned no better than by CUDA, which puts several of them into a page.
+  // Small allocations do not begin at a page: CUDA puts several into one page, so tests must not
+  // rely on a better alignment.
   const std::size_t begin = bytes < kLargePage ? kLeastAlignment : 0;
   // Finds the first gap that has room for the memory and one unused page behind it. That page
   // catches overruns.

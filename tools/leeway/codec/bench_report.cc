@@ -26,8 +26,8 @@ std::string speed_cell(const std::optional<Speed>& speed) {
                 ratio_cell(speed->to_copy).c_str());
 }
 
-// Makes the table of one size. Rows of the same codec follow each other. The first of these is
-// titled with the codec, the others with their instruction sets.
+// Makes the table of one size. Rows of the same codec follow each other. The first row of a codec
+// has the codec's name as its title, and the other rows have the names of their instruction sets.
 std::string table_of(std::span<const BenchRow> rows, std::size_t bytes) {
   TextTable table({{"codec", Align::left},
                    {"encode\nnearest\nGB/s ratio"},

@@ -104,8 +104,8 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// Times conversions and references in turns, round after round. So other load on the machine
-// disturbs all of them alike.
+// Times the conversions and the references (memcpy and y += x) in turns, round after round. So
+// other load on the machine disturbs all of them alike.
 class Contest {
  public:
   Contest(Buffers& buffers, std::chrono::microseconds sample_time)
@@ -150,8 +150,8 @@ class Contest {
   std::vector<Entrant> entrants_;
 };
 
-// Encodes all packets, so that decoders have valid input. One rounding is enough, because both give
-// the same layout.
+// Encodes all packets, so that decoders have valid input. One kind of rounding is enough, because
+// nearest and stochastic rounding give payloads of the same layout.
 void fill_payload(Buffers& buffers, const codec::Format& format) {
   encode_work(buffers, format, library_kernels())(0, buffers.packets);
   std::fill(buffers.out.begin(), buffers.out.end(), 0.0f);

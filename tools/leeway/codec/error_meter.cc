@@ -37,7 +37,8 @@ std::optional<codec::Format> format_with(CodecOptions options, Rounding rounding
   if (options.rounding != Rounding::automatic && options.rounding != rounding) return std::nullopt;
   options.rounding = rounding;
   if (validate(options).ok()) return codec::format_of(options, DataType::f32);
-  // A codec with only one kind of rounding refuses that rounding by name, but accepts `automatic`.
+  // A codec that has only one kind of rounding refuses that rounding by its name, but accepts
+  // `automatic`. The format then says which rounding it is.
   options.rounding = Rounding::automatic;
   const codec::Format only = codec::format_of(options, DataType::f32);
   if (!validate(options).ok() || only.options.rounding != rounding) return std::nullopt;

@@ -21,8 +21,8 @@ struct FormatError {
   double bits = 0.0;
   std::optional<double> nearest;
   std::optional<double> stochastic;
-  // The values that `nearest` and `stochastic` would have for lognormal data of the measured mean
-  // and spread.
+  // The values that `nearest` and `stochastic` would have for lognormal data with the tensor's mean
+  // and standard deviation of log2 of magnitudes.
   std::optional<double> nearest_predicted;
   std::optional<double> stochastic_predicted;
 };

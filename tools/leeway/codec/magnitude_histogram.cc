@@ -23,8 +23,8 @@ std::size_t binade_index(std::uint32_t magnitude) {
   return (magnitude >> 23) + 22;  // 2^-126, field 1, follows 23 binades of subnormals
 }
 
-// Returns the first and last binade of the histogram's body: less than kTailShare of all elements
-// lies below it, and less than kTailShare above it.
+// Returns the first and last binade of the histogram's body. Less than kTailShare of all elements
+// lies below the body, and less than kTailShare above it.
 std::pair<int, int> body_of(const MagnitudeHistogram& histogram) {
   const auto limit = static_cast<double>(histogram.total()) * kTailShare;
   int first = MagnitudeHistogram::kBinadeMin;

@@ -39,7 +39,7 @@ struct HistogramBar {
 };
 
 // Returns at most `bars_max` (>= 3) bars, lowest first. A tail with less than 0.1 % of the elements
-// gets only one bar, if it would otherwise take bars from the rest.
+// gets only one bar if bars are too few for one a binade.
 std::vector<HistogramBar> histogram_bars(const MagnitudeHistogram& histogram, std::size_t bars_max);
 
 // Returns one line for each bar, drawn with block characters (UTF-8) and at most `width` columns

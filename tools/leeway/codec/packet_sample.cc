@@ -10,7 +10,7 @@ PacketSample::PacketSample(std::size_t packets_max) : packets_max_(packets_max) 
   LEEWAY_ASSERT(packets_max >= 2);
 }
 
-// Drops every second packet that is kept. All kept packets are full.
+// Drops every second packet of the sample. Called only while all packets in it are full.
 void PacketSample::thin_out() {
   const std::size_t packets = values_.size() / kPacketElements;
   for (std::size_t p = 2; p < packets; p += 2) {

@@ -25,8 +25,8 @@ struct Probe {
   std::uint32_t to = 0;
 };
 constexpr std::chrono::milliseconds kPause = 40ms;
-// Time limit for an exchange of values between all ranks. All of them put their values at about the
-// same time.
+// Time limit for an exchange of values between all ranks through the store. It is short, because
+// all ranks put their values at about the same time.
 constexpr Duration kTellWithin = std::chrono::seconds(2);
 
 std::string key_of(const char* what, int rank) {

@@ -1,6 +1,6 @@
-// Finds out for `leeway doctor --paths` between which ranks UDP datagrams pass. This comes before a
-// communicator is made, which would wait for paths that do not exist. Ranks exchange the findings
-// through their rendezvous over TCP, so that rank 0 can show all of them.
+// Finds out for `leeway doctor --paths` between which ranks UDP datagrams pass. The command does
+// this before it makes a communicator, which would wait for paths that do not exist. Ranks exchange
+// their findings through the rendezvous over TCP, so that rank 0 can show all findings.
 #pragma once
 
 #include <chrono>
@@ -23,8 +23,8 @@ class Gathering {
 
   // Waits until all ranks have come. The error names the missing ranks.
   Status await_all(Duration patience);
-  // Result of measure(), which all ranks must call. They send each other datagrams for the time
-  // `listen`, and then exchange which of them arrived.
+  // Result of measure(), which all ranks must call. Ranks send each other datagrams for the time
+  // `listen`, and then exchange from which ranks datagrams arrived.
   struct Reach {
     std::vector<std::string> addresses;     // by rank; empty if the rank told no address
     std::vector<std::vector<bool>> passed;  // passed[from][to]

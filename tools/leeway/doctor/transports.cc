@@ -42,7 +42,7 @@ Finding multicast(const asio::ip::address& address) {
 
 // Examines the memory that ranks of one host would share.
 Finding shared_memory() {
-  // The memory that one pair of ranks takes. If there are more pairs, each takes less
+  // The memory that one pair of ranks takes. With more pairs, each pair takes less
   // (src/api/communicator/memory_sharing.cc).
   constexpr std::uintmax_t kEnough = std::uintmax_t{32} << 20;
   const std::string folder = transport::kSharedMemoryFolder;

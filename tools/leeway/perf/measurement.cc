@@ -74,7 +74,7 @@ struct Facts {
 };
 using FactsAsArray = std::array<double, sizeof(Facts) / sizeof(double)>;
 
-// Results of one half of a row, over all ranks.
+// Results of one half of a row (out of place or in place), over all ranks.
 struct Outcome {
   std::vector<double> times_us;  // time of the slowest rank in each iteration
   Facts facts;                   // summed over ranks

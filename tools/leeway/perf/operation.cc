@@ -12,8 +12,8 @@ struct Traits {
   bool reduces;
   bool has_root;
   bool has_in_place;
-  // True if the buffer holds a block for each rank. If both are false, both buffers have the full
-  // size.
+  // True if the input, or the output, holds a block for each rank. If both members are false, both
+  // buffers have the full size.
   bool input_blocks;
   bool output_blocks;
 };

@@ -39,8 +39,8 @@ struct Layout {
   std::size_t output_count = 0;
 };
 // Returns the lengths that nccl-tests uses for a size argument of `bytes`. For operations on
-// blocks, a block has bytes / ranks, rounded down to 16 bytes. So the total can be smaller than
-// `bytes`.
+// blocks, a block has bytes / ranks, rounded down to a multiple of 16 bytes. So all blocks together
+// can be smaller than `bytes`.
 Layout layout(Operation operation, std::size_t bytes, DataType type, int ranks);
 
 // Returns busbw / algbw, as nccl-tests' PERFORMANCE.md defines it.

@@ -21,8 +21,8 @@ std::string format_absent_side() {
   return format("  %7s  %6s  %6s%s", "N/A", "N/A", "N/A", kUnchecked);
 }
 
-// The header line of nccl-tests ends in a blank that its rows do not have. Padding to this width
-// puts Leeway's columns under their titles.
+// Width to which rows are padded, so that Leeway's columns are under their titles. The header line
+// of nccl-tests ends in a blank that its rows do not have.
 constexpr std::size_t kColumnsWidth = 119;
 constexpr const char* kExtraColumns = "  %7s  %9s  %7s  %7s  %7s\n";
 

@@ -6,8 +6,8 @@
 namespace leeway::tools::simulation {
 namespace {
 
-// Number of steps whose results are kept for copying. Ranks are about one round apart at most, and
-// there are two groups of equal ranks in each round.
+// Number of computed steps whose results are kept, so that equal ranks can copy them. Ranks are
+// about one round apart at most, and each round has two groups of equal ranks.
 constexpr std::size_t kStepsKept = 4;
 
 bool same_bits(std::span<const float> a, std::span<const float> b) {

@@ -1,9 +1,9 @@
 // Adam for many ranks. Ranks with equal histories share one state, and each of their steps is
 // computed once.
 //
-// Each rank's result is bit for bit what an own ShardedAdam would compute. Ranks share as long as
-// their states, gradients and parameters are equal bit by bit; a rank that differs gets a state of
-// its own. The order of ranks and rounds does not matter.
+// Each rank's result is bit for bit what a ShardedAdam of its own would compute. Ranks share a
+// state as long as their states, gradients and parameters are equal bit by bit. A rank that differs
+// gets a state of its own. Results do not depend on the order in which ranks make their steps.
 #pragma once
 
 #include <cstddef>

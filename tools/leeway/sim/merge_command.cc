@@ -33,8 +33,7 @@ Status refuse(const std::string& what, const char* why) {
   return Status::error(StatusCode::kInvalidArgument, "%s %s", what.c_str(), why);
 }
 
-// ---- parts that are folders of `leeway sim`
-// ------------------------------------------------------
+// ---- parts that are folders of `leeway sim` ----
 
 Result<std::string> read_file(const std::string& part, const char* name) {
   auto text = OutputFolder::of(part).read(name);
@@ -152,8 +151,7 @@ int merge_runs(const MergeArguments& arguments) {
   return missing == 0 && results.passed() ? 0 : kExitFailed;
 }
 
-// ---- parts that are files of `leeway sim swarm`
-// --------------------------------------------------
+// ---- parts that are files of `leeway sim swarm` ----
 
 Result<SwarmOutcome> read_outcome(const std::string& part) {
   std::ifstream file(part, std::ios::binary);

@@ -33,7 +33,7 @@ struct TraceArguments {
   double before_ms = 0;
   std::uint64_t limit = UINT64_MAX;
   std::size_t context = 5;
-  // The options say whether a filter was given, because every value of a filter is a valid one.
+  // These tell whether a filter was given, which its value cannot, because every value is valid.
   CLI::Option* from_option = nullptr;
   CLI::Option* to_option = nullptr;
   CLI::Option* before_option = nullptr;

@@ -54,7 +54,7 @@ Result<Corpus> Corpus::from_text(std::string name, std::string_view text) {
     corpus.characters_.push_back(static_cast<char>(byte));
   }
 
-  // Blocks of a short text are smaller, so that both parts have at least a few.
+  // Blocks of a short text are smaller, so that both parts get at least a few blocks.
   const std::size_t block = std::min(kBlockCharacters, text.size() / (4 * kValidationEvery));
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool held_out = (i / block) % kValidationEvery == kValidationEvery - 1;
@@ -110,8 +110,8 @@ std::span<const std::int64_t> BatchSampler::batch(std::uint64_t step) {
 
 double bigram_perplexity(const Corpus& corpus) {
   const auto vocabulary = static_cast<std::size_t>(corpus.vocabulary());
-  // Each count is raised by a tenth. Otherwise a pair that does not occur in training has infinite
-  // loss.
+  // 0.1 is added to the count of each pair. Otherwise a pair that does not occur in training would
+  // have infinite loss.
   constexpr double kSmoothing = 0.1;
   std::vector<double> pairs(vocabulary * vocabulary, kSmoothing);
   std::vector<double> firsts(vocabulary, kSmoothing * static_cast<double>(vocabulary));

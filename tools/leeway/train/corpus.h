@@ -70,8 +70,9 @@ class BatchSampler {
   std::vector<std::int64_t> windows_;
 };
 
-// Returns the perplexity on `validation` of character pairs counted in `training`. No model that
-// sees only the previous character does better, so a trained model must.
+// Returns the perplexity on the validation part of a model of character pairs, counted in the
+// training part. No model that sees only the previous character does better, so a trained model
+// must.
 double bigram_perplexity(const Corpus& corpus);
 
 }  // namespace leeway::tools::train

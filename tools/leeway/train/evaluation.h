@@ -13,8 +13,8 @@
 namespace leeway::tools::train {
 
 // Limit on the windows to be scored: about 33,000 characters with the default context. A run and
-// its twin score the same windows, so these are enough to show a difference of 0.1 %. This
-// takes a second.
+// its twin score the same windows, so this many are enough to show a difference of 0.1 %. Scoring
+// them takes a second.
 inline constexpr std::size_t kValidationWindowsMax = 512;
 
 // Returns where the windows of `rank` begin. Windows are disjoint and evenly spaced over the text,

@@ -17,13 +17,15 @@ constexpr double kLayerNormEpsilon = 1e-5;
 constexpr double kHeadStd =
     0.02;  // logits start near zero, so that the first loss is ln(vocabulary)
 // Standard deviation of token embeddings. With GPT-2's 0.02 the first attention blocks would
-// outweigh the characters. A run of some hundred steps would spend a third of its steps on that.
+// outweigh the embeddings. A run of some hundred steps would spend a third of its steps on learning
+// larger embeddings.
 constexpr double kTokenStd = 0.5;
 
 // ALiBi (arXiv 2108.12409): in the first head, attention scores fall by this much for each
 // character of distance; in each further head, by half as much as in the previous one. Without this
-// bias, a language model first has to learn to look nearby, and small delays during that plateau
-// cost much. With it, position embeddings gain nothing.
+// bias, a language model first has to learn to look at near characters. Its loss stays on a plateau
+// meanwhile, and if lost packets prolong the plateau, that costs much. With the bias, position
+// embeddings gain nothing.
 constexpr double kSteepestSlope = 3.0;
 constexpr double kSlopeRatio = 0.5;
 

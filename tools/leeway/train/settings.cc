@@ -147,8 +147,8 @@ Result<ReplicaOptions> replica_options(const Arguments& a, const Delivery& deliv
   ReplicaOptions options;
   options.codec = *codec;
   options.age_max = static_cast<std::uint32_t>(a.age_max);
-  // A replica asks for no repair: its next broadcast replaces a stale value. So both lossy classes
-  // mean the same here.
+  // A replica requests no repair, because its next broadcast replaces a stale value. So bounded and
+  // best-effort delivery mean the same here.
   options.delivery =
       delivery.kind == Delivery::Kind::exact ? Delivery::Kind::exact : Delivery::Kind::best_effort;
   options.deadline = delivery.deadline;

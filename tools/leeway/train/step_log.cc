@@ -6,8 +6,8 @@
 namespace leeway::tools::train {
 namespace {
 
-// Weight of the newest loss in the moving average that is shown. The loss of one micro-batch is too
-// noisy.
+// Weight of the newest loss in the moving average that is shown. An average is shown because the
+// loss of one step is too noisy.
 constexpr double kShownLossWeight = 0.05;
 
 }  // namespace

@@ -75,8 +75,8 @@ Status check_same_job(Communicator& communicator, std::uint64_t fingerprint) {
                        **dissenter);
 }
 
-// Checks that all ranks hold the same bits, as ddp promises: replicated optimizers got the same
-// bits.
+// Checks that all ranks hold the same parameters bit for bit. In ddp mode they must, because all
+// optimizers got the same gradients.
 Status check_same_parameters(Communicator& communicator, std::span<const float> parameters) {
   std::uint64_t hash = kHashBasis;
   for (const float value : parameters) hash = hash_step(hash, std::bit_cast<std::uint32_t>(value));
@@ -102,8 +102,8 @@ class Schedule {
  public:
   explicit Schedule(const Settings& settings) : settings_(settings) {}
 
-  // Updates the number; call it before each step. All ranks must call it together, because the end
-  // of a run that drops work needs an exchange.
+  // Updates the number of steps that are left. All ranks must call it together before each step,
+  // because at the end of a run that drops work they exchange their counts of samples.
   Status look_at(ComputeBudget& budget) {
     left_ = budget.steps_due(settings_.steps);
     if (left_ > 0 || !settings_.compute.drops()) return Status();
