@@ -74,10 +74,28 @@ bool lacks_strides(nb::handle value) {
   return lacks;
 }
 
-// Returns the buffer of a memoryview, nullptr of other objects.
-const Py_buffer* buffer_of(nb::handle hold) {
-  return PyMemoryView_Check(hold.ptr()) ? PyMemoryView_GET_BUFFER(hold.ptr()) : nullptr;
-}
+// The buffer of a memoryview; none of other objects.
+class ViewBuffer {
+ public:
+  explicit ViewBuffer(nb::handle hold)
+      : filled_(PyMemoryView_Check(hold.ptr()) &&
+                PyObject_GetBuffer(hold.ptr(), &buffer_, PyBUF_FULL_RO) == 0) {
+    if (!filled_) PyErr_Clear();
+  }
+  ~ViewBuffer() {
+    if (filled_) PyBuffer_Release(&buffer_);
+  }
+  ViewBuffer(const ViewBuffer&) = delete;
+  ViewBuffer& operator=(const ViewBuffer&) = delete;
+
+  explicit operator bool() const { return filled_; }
+  const Py_buffer* operator->() const { return &buffer_; }
+  bool is_contiguous() const { return PyBuffer_IsContiguous(&buffer_, 'C') != 0; }
+
+ private:
+  Py_buffer buffer_{};
+  bool filled_;
+};
 
 // `as`, if given, is the type as which elements are read, whatever type the array names.
 template <typename Any>
@@ -107,15 +125,14 @@ Array accept(const Any& array, nb::handle value, nb::object hold, const char* wh
 
 Array import(nb::handle value, bool writable, const char* what, std::optional<DataType> as) {
   nb::object hold = hold_of(value);
-  const Py_buffer* const buffer = buffer_of(hold);
+  const ViewBuffer buffer(hold);
   // nanobind reads strides even where there are none. A memoryview always has them, but there is
   // none of more than 64 dimensions.
   const bool strideless = lacks_strides(value);
   const nb::handle from = strideless ? nb::handle(hold) : value;
   // ctypes names no format of unions and packed structures: they look like bytes, but longer.
-  const bool numbers = buffer == nullptr
-                           ? !strideless
-                           : buffer->itemsize == 1 || std::string_view(buffer->format) != "B";
+  const bool numbers =
+      buffer ? buffer->itemsize == 1 || std::string_view(buffer->format) != "B" : !strideless;
   nb::ndarray<> read_write;
   if (numbers && nb::try_cast(from, read_write, false))
     return accept(read_write, value, std::move(hold), what, as);
@@ -126,8 +143,8 @@ Array import(nb::handle value, bool writable, const char* what, std::optional<Da
     refuse("%s: the array is read-only, and the result is written to it; pass a copy", what);
   }
   PyErr_Clear();
-  if (buffer != nullptr && PyBuffer_IsContiguous(buffer, 'C') == 0) refuse_strides(what);
-  if (buffer != nullptr) {
+  if (buffer && !buffer.is_contiguous()) refuse_strides(what);
+  if (buffer) {
     refuse(
         "%s: %s is no array of numbers; its elements have %zd bytes and the buffer format \"%s\"",
         what, nb::type_name(value.type()).c_str(), buffer->itemsize, buffer->format);
