@@ -30,7 +30,6 @@ refuses "--secret FILE" "$deploy/hosts/start" --secret "" host0 true
 run "$deploy/hosts/start" --secret "$HOME/.leeway.key" host0 true
 grep -q "LEEWAY_SECRET_FILE=$HOME/.leeway.key" "$scratch/out" || fail "the secret does not reach the host"
 
-grep -q '^USER [1-9]' "$deploy/Dockerfile" || fail "the container's program is root"
 grep -q '^DynamicUser=yes' "$deploy/hosts/leeway@.service" || fail "systemd's rank is root"
 grep -q '^LoadCredential=secret:' "$deploy/hosts/leeway@.service" || fail "systemd's rank starts without a secret"
 for line in 'kind: NetworkPolicy' 'runAsNonRoot: true' 'fsGroup: ' 'allowPrivilegeEscalation: false' 'secretName: leeway'; do
