@@ -189,7 +189,8 @@ class LEEWAY_EXPORT ComputeBudget {
   double weight() const;            // CollectiveOptions::weight for the step's gradient
   std::uint32_t completed() const;  // micro-batches completed
   MicroBatchRange dropped() const;  // micro-batches planned and not completed; for the data loader
-  // Number, in this rank's order of data, of the micro-batch that next_micro_batch() asked for.
+  // Index of the micro-batch to compute now, that is, since next_micro_batch() last returned true.
+  // It counts this rank's micro-batches in the order of the rank's data.
   std::uint64_t micro_batch() const;
   // Returns how many steps are still to run: `steps_planned` less the steps that ended. If drops
   // are compensated, it adds the steps that make up for the micro-batches dropped so far. The

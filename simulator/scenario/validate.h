@@ -24,8 +24,9 @@ Status check_links(const Scenario& scenario, const Places& places);
 Status check_compute(const Scenario& scenario, const Places& places);
 Status check_sweeps(const Scenario& scenario, const Places& places);
 
-// Helpers of the rules. entry() returns a path such as "link[3]". check_selector() checks that the
-// text at `path` chooses ranks.
+// Helpers of the functions that validate parts of a scenario. entry() returns the path of a list's
+// entry, such as "link[3]". check_selector() returns an error that names `path` unless `text`
+// chooses ranks.
 std::string entry(const char* list, int index);
 Status check_selector(const Scenario& scenario, const std::string& path, const std::string& text,
                       const Places& places);

@@ -1,9 +1,10 @@
 // A TCP connection that carries bytes one way: both ends and the packets between them.
 //
-// Bytes are counted and have no contents. The word of a data packet holds the numbers of flow and
-// segment. The word of an acknowledgement holds the number of a record, which the receiving end
-// writes and the sending end reads on arrival. Only the last few thousand records are kept, so an
-// acknowledgement that thousands of later ones overtake counts as lost.
+// Bytes are counted and have no contents. A simulated packet carries one word. In a data packet,
+// the word holds the numbers of flow and segment. In an acknowledgement, it is the number of a
+// record. The receiving end writes the acknowledgement's contents to the record, and the sending
+// end reads them on arrival. Only the last few thousand records are kept, so an acknowledgement
+// that thousands of later ones overtake counts as lost.
 //
 // A connection is established from the start and never closed. Memory does not grow in a steady
 // state.

@@ -14,7 +14,8 @@ typedef struct leeway_rendezvous leeway_rendezvous;
 
 // The place into which a get callback puts its value, by leeway_value_set().
 typedef struct leeway_value leeway_value;
-// Copies the value. If a callback calls this function several times, the last value is used.
+// For a store's callbacks (below): sets the value that the callback returns to the library. Copies
+// `data`. If a callback calls this function several times, the last call counts.
 LEEWAY_C_EXPORT leeway_status leeway_value_set(leeway_value* value, const void* data, size_t bytes);
 
 // Callbacks that make a store of the caller's own, with the promises of leeway::Rendezvous

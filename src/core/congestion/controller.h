@@ -68,7 +68,7 @@ struct Pace {
 // Details of when peers are asked for reports. A peer is asked every quarter of a round trip, and
 // before the window is full.
 struct Questions {
-  // Least time between two questions.
+  // Least time between two requests for a report of the same peer.
   Duration least = std::chrono::milliseconds(1);
   // If true, a peer is asked also when half of its link's share of the window is in flight. If
   // false and many links send in turn, most peers are not asked before the window is full.

@@ -13,8 +13,8 @@ namespace {
 using device::Site;
 using device::Words;
 
-// Payload of the shortest datagram, of which headers take at most 64 bytes. Only the last packet of
-// a block may be shorter.
+// Least payload of a full packet: datagrams may be set to limits::kDatagramBytesMin bytes, and
+// headers take at most 64 of them. Only the last packet of a block may have less.
 constexpr std::size_t kPayloadBytesMin = limits::kDatagramBytesMin - 64;
 // Limit on the number of elements by which a shard of an all_reduce exceeds an even part. Shards
 // are cut at multiples of this number.

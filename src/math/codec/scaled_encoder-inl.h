@@ -77,7 +77,8 @@ class Encoder {
     return layout_.block == 0 ? 0 : blocks_ * scale_bytes(layout_.block_scale);
   }
 
-  // Writes scales, inverses_ and rests_. Returns whether a block may be blank.
+  // Writes the scales of the blocks to the packet, and their inverses and rests (BlockScale) to
+  // inverses_ and rests_. Returns whether a block may be blank, which means that its inverse is 0.
   bool write_scales() {
     switch (layout_.block_scale) {
       case ScaleKind::none:

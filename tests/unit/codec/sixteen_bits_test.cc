@@ -108,9 +108,9 @@ void expect_all_packets(const CodecOptions& options, const std::vector<T>& value
   }
 }
 
-// All 16-bit patterns, with pattern 0 at place `shift`, so that shifts bring each pattern to other
-// lanes and blocks. Non-finite values can be left out, because they make whole packets of some
-// codecs NaN.
+// All 16-bit patterns, in steps of `stride`, with pattern 0 at index `shift`. Tests vary `shift`,
+// so that each pattern meets each lane of a vector register and other blocks. `finite_only` leaves
+// out non-finite values, because one of them makes a whole packet NaN in some codecs.
 template <typename T>
 std::vector<T> all_patterns(std::uint32_t shift, std::uint32_t stride, bool finite_only) {
   std::vector<T> values;

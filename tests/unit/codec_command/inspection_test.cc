@@ -35,8 +35,9 @@ const FormatError& error_of(const Inspection& inspection, const std::string& cod
 TEST(Inspect, FindsTheSpreadOfALognormal) {
   const auto inspection = inspection_of(lognormal_values(1 << 15, 2.0, 3));
   ASSERT_TRUE(inspection.ok());
-  // The tolerances are five standard errors, with sigma = 2 / ln 2 and n = 2^15: sigma/sqrt(n) =
-  // 0.016 of the mean, and sigma/sqrt(2n) = 0.011 of the spread.
+  // The tolerances are five standard errors. With sigma = 2 / ln 2 and n = 2^15, the standard error
+  // of the mean is sigma/sqrt(n) = 0.016, and that of the estimated sigma is sigma/sqrt(2n) =
+  // 0.011.
   EXPECT_NEAR(inspection->fit.mean_log2(), 0.0, 0.08);
   EXPECT_NEAR(inspection->fit.sigma_log2(), 2.0 / std::numbers::ln2, 0.06);
 }

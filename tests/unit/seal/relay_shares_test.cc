@@ -33,8 +33,9 @@ TEST(RelayShares, EachRelayHasItsOwn) {
   EXPECT_FALSE(shares.poll());
 }
 
-// A relay's message must be refused in these cases, in turn: no datagram went through the relay, it
-// claims more refusals than there were datagrams, or its message is older than another.
+// The test makes three messages of a relay that must be refused: one before any datagram went
+// through the relay, one in which the relay claims to have refused more datagrams than were sent to
+// it, and one that is older than a message before it.
 TEST(RelayShares, WhatCannotBeTrueIsRefusedAndCounted) {
   RelayShares shares;
   shares.on_message(1, {.refused = 0, .bytes_per_second = 1});

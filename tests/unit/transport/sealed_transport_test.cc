@@ -195,8 +195,8 @@ TEST_F(SealedTransportTest, KeysChangeAlsoWhereNobodySendsAnything) {
   EXPECT_EQ(count(1, "key_phases"), 2u);
 }
 
-// Messages about keys wait while trains that a device still reads take all room. They must go out
-// as soon as there is room.
+// A device may still read trains that take all places for sending. Messages about keys must then
+// wait, and go out as soon as a place is free.
 TEST_F(SealedTransportTest, KeysChangeAsSoonAsThereIsRoom) {
   inner_[0]->reads_on = true;
   const OwnedTrain train(1, 100, pattern(100));
