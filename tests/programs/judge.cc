@@ -247,7 +247,8 @@ std::string Player::odd_unlike(const Underway& one, const Outcome& outcome) cons
       letter.from == one.rank && letter.count * size_of(one.step->type) <= kCopiedBytesMax;
   if (outcome.ok()) return may_be_done ? "" : "it does not match, and is ok";
   if (outcome.status().code() == StatusCode::kMismatch) return {};
-  return std::string("it does not match, and ") + outcome.status().c_str();
+  const std::string odd = odd_failure(one, outcome.status());
+  return odd.empty() ? odd : "it does not match, and " + odd;
 }
 
 bool Player::judge(Underway& one, const Outcome& outcome) {
