@@ -480,8 +480,8 @@ Status check_flow_lengths(const OperationSpec& spec, const protocol::EndpointCon
   if (config.size == 1 || elements <= limits::kFlowPacketsMax) return Status();
   const std::size_t payload_bytes = config.datagram_bytes - wire::kDataHeaderBytes;
   for (CodecOptions codec : {spec.options.codec, spread_codec_of(spec)}) {
-    // Of all formats that `automatic` may choose, fp32 has the fewest elements in a packet. So what
-    // fits with fp32 fits with any of them.
+    // A packet of fp32 has the fewest elements of all formats that `automatic` may choose. So a
+    // tensor that fits with fp32 fits with any of them.
     if (codec.codec == Codec::automatic) codec = Codec::fp32;
     const std::size_t fitting =
         codec::format_of(codec, dtype_of(spec), purpose_of(spec)).elements_for(payload_bytes);

@@ -42,7 +42,7 @@ TEST(LatencyWindowTable, WhatWasGivenUpLastedLonger) {
   // Each step's last micro-batch was aborted. It gets a completed latency that is longer than its
   // own time, from a search that goes around. The one aborted after 5 gets 9, the first such
   // latency. For the one aborted after 7, the search goes on from the 2 and around to the 9.
-  // Nothing is longer than 9, so the last one keeps its own time.
+  // No time is longer than 9, so the last one keeps its own time.
   EXPECT_THAT(window.table().ns, ElementsAre(1, 9, 9, 2, 7, 9, 3, 4, 9));
 }
 
